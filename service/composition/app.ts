@@ -102,6 +102,7 @@ export async function startApp(
       metrics: observing.metrics,
       issuedDocuments: issuing?.journal,
       time,
+      lifecycle,
       isDatabaseRemoved: () => database.isRemoved(),
       callersAtOnce: creatingAtOnce(connections),
       bodyLimits: { large: { permits: config.largeBodiesAtOnce } },

@@ -1,3 +1,4 @@
+import type { CreateStage } from '../base/lifecycle';
 import { codeOf, ConfigurationError, ServiceError } from '../base/errors';
 import { secretMasker } from '../base/mask-secrets';
 import { contextFileAt, isOwnContext, readContextFile } from '../base/published-files';
@@ -62,6 +63,7 @@ export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<I
   const findRegistry = createRegistryFinder(client, registryAddress);
   const startBlock = config.ownRegistry?.startBlock;
   let isReadable = false;
+  const timed = stageTimer(core);
   const queue = await startSharedMintQueue({
     ...core,
     journal,
@@ -92,13 +94,13 @@ export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<I
   });
   return {
     issuer: {
-      prepare: pool.run,
-      simulate: createMintSimulation(client, minter),
-      journal,
-      queue,
+      prepare: timed('sign', pool.run),
+      simulate: timed('simulate', createMintSimulation(client, minter)),
+      journal: { ...journal, add: timed('store', journal.add) },
+      queue: { mint: timed('mint', (issuance) => queue.mint(issuance)) },
       signers: { wallet: wallet.remote, issuer: issuerSigner },
       time,
-      async checkChain() {
+      checkChain: timed('check', async () => {
         await checkChain();
         if (isReadable) return;
         // A document whose events could never be read must not be issued.
@@ -110,7 +112,7 @@ export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<I
           if (codeOf(error)?.startsWith('REGISTRY_')) return;
           throw error instanceof ServiceError ? error : simulationFailed(error);
         }
-      },
+      }),
     },
     journal,
     scope,
@@ -129,6 +131,15 @@ export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<I
       await Promise.all([queue.stop(), pool.stop()]);
     },
   };
+}
+
+/** Returns a function that makes work tell how long it took. */
+function stageTimer({ time, lifecycle }: Pick<Core, 'time' | 'lifecycle'>) {
+  return <Given extends unknown[], Result>(stage: CreateStage, work: (...given: Given) => Promise<Result>) =>
+    (...given: Given): Promise<Result> => {
+      const start = time.elapsed();
+      return work(...given).finally(() => lifecycle.emit('stage ended', stage, time.elapsed() - start));
+    };
 }
 
 /**

@@ -10,7 +10,7 @@ import { type Answered, type Exchange, exchange } from '../base/exchange';
 import type { Logger } from '../base/logger';
 import { type SigningKey, signingKeyAt, type SigningKeys } from '../base/signing-keys';
 import { addSpan, beginSpan, traceIdOf, traceOfEvent, untraced, type BegunSpan } from '../base/trace';
-import { aboutOf } from '../events/cloud-event';
+import { aboutOf, eventTimeOf } from '../events/cloud-event';
 import type { ClaimedDelivery, ClaimedQueue } from '../outbox/claim-queues';
 import type { Attempted, Settlement } from '../outbox/settle-queues';
 import type { IdleConnections } from './delivery-slots';
@@ -87,14 +87,14 @@ async function attemptDelivery(
   if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
   span.end(attemptedAt + ms);
   if (error === undefined) {
-    lifecycle.emit('attempted', registry, 'delivered');
+    lifecycle.emit('attempted', registry, 'delivered', ms, now - eventTimeOf(delivery.body));
     return { delivery, attempt: record };
   }
   const { tokenId, transactionHash } = aboutOf(delivery.body);
   const traceId = traceIdOf(trace);
   const line = { eventId, type, tokenId, transactionHash, traceId, attempt, status, ms, reason: error };
   if (status === GONE) {
-    lifecycle.emit('attempted', registry, 'failed');
+    lifecycle.emit('attempted', registry, 'failed', ms);
     logger.error(line, 'the receiver is gone: nothing more is sent until it is resumed');
     // The event is due as soon as the channel is resumed.
     return { delivery, attempt: record, nextAttemptAt: now, isGone: true };
@@ -105,7 +105,7 @@ async function attemptDelivery(
     options.retry,
     options.random(),
   );
-  lifecycle.emit('attempted', registry, dueAt === undefined ? 'dead' : 'failed');
+  lifecycle.emit('attempted', registry, dueAt === undefined ? 'dead' : 'failed', ms);
   if (dueAt === undefined) logger.error(line, 'dead letter');
   else logger.warn({ ...line, retryInMs: dueAt - now }, 'delivery failed');
   return { delivery, attempt: record, nextAttemptAt: dueAt };

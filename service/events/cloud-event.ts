@@ -82,6 +82,11 @@ export function aboutOf(body: string): { tokenId: string; transactionHash?: stri
   return { tokenId: data.tokenId, transactionHash };
 }
 
+/** The time of the event in a body: that of its block. Epoch milliseconds. */
+export function eventTimeOf(body: string): number {
+  return Date.parse((JSON.parse(body) as CloudEvent | Retraction | OperationalEvent).time);
+}
+
 /** The `source` of the events of a registry. */
 export function sourceOf(registry: RegistryName): string {
   return `urn:service:${registry}`;

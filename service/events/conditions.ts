@@ -55,6 +55,8 @@ const ENDS = {
 /** A kind of condition. */
 export type ConditionKind = keyof typeof ENDS;
 
+export const CONDITION_KINDS = Object.keys(ENDS) as ConditionKind[];
+
 /** A condition. The members of `detail` are those of its event, and those that are shown besides. */
 export interface Condition {
   readonly what: ConditionKind;

@@ -1,5 +1,6 @@
 import Koa from 'koa';
 import type { Answers } from '../answers/answers';
+import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
 import type { Logger } from '../base/logger';
 import type { Registries } from '../followed-registries/registries';
@@ -8,7 +9,7 @@ import { cors, createGate } from './gate';
 import { errors, unanswered, wellFormed } from './errors';
 import { requestLog, type RequestState } from './request-log';
 import { callerLeft } from './limits';
-import { createOperationRouter } from './operation-router';
+import { createOperationRouter, tellAnswers } from './operation-router';
 import { answerDocuments, type DocumentParts } from './routes/documents';
 import { answerPublished, type PublishedParts } from './routes/published';
 import { answerQuestions } from './routes/questions';
@@ -33,6 +34,7 @@ export interface HttpAppOptions extends DocumentParts, PublishedParts {
   /** The console in the browser, which exists only with an admin key. */
   console?: Console | undefined;
   time: Time;
+  lifecycle: Lifecycle;
   /** Whether what is stored now may be lost. */
   isDatabaseRemoved?: () => boolean;
 }
@@ -51,6 +53,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   if (answers) answerQuestions(operations, answers, consoleParts?.overview);
   if (consoleParts) answerConsole(operations, { ...consoleParts, refuseKey });
   const app = new Koa<RequestState>();
+  app.use(tellAnswers(time, options.lifecycle));
   app.use(requestLog(time, options.logger, options.newId));
   app.use(cors);
   app.use(errors(options));

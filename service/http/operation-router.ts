@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream';
 import { Router, type RouterContext } from '@koa/router';
-import type { Context } from 'koa';
+import type { Context, Middleware } from 'koa';
 import type * as z from 'zod';
 import type { JsonParts } from '../answers/checking-pool';
 import { cut } from '../base/errors';
+import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
 import type { JsonObject } from '../issuance/credential';
 import { onlyLooks, type Operation } from './description/operation';
@@ -61,6 +62,7 @@ export function createOperationRouter(
       const check = gate(operation);
       if (check === undefined) return;
       router[method](path.replace(/\{(\w+)\}/g, ':$1'), async (ctx: RouterContext) => {
+        ctx.state.operation = `${method.toUpperCase()} ${path}`;
         check(ctx);
         if (query) Object.assign(ctx.state, checkedQuery(query, ctx));
         if (body?.kind === 'small') ctx.state.body = await readSmallJson(time, ctx);
@@ -70,6 +72,15 @@ export function createOperationRouter(
         await route(ctx);
       });
     },
+  };
+}
+
+/** Tells of each answer how long it took. It names the operation: callers choose the path. */
+export function tellAnswers(time: Time, lifecycle: Lifecycle): Middleware<RequestState> {
+  return async (ctx, next) => {
+    const start = time.elapsed();
+    await next();
+    lifecycle.emit('answered', ctx.state.operation ?? 'none', ctx.status, time.elapsed() - start);
   };
 }
 

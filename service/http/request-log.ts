@@ -32,6 +32,8 @@ export interface RequestState extends AccessState {
   receivedAt: number;
   /** Ends with the request. */
   span?: Span;
+  /** The method and path of its operation, as described. Absent: it has none. */
+  operation?: string;
   /** Aborts with a CallerLeftError when the connection ends before the request is answered. */
   left: AbortSignal;
   /** A program asks over and over: its answers are logged at debug, unless they are errors. */

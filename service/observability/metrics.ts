@@ -1,7 +1,7 @@
-import { Counter, Gauge, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Lifecycle } from '../base/lifecycle';
 import type { NodeReport } from '../chain/node-states';
-import type { ConditionKind } from '../events/conditions';
+import { CONDITION_KINDS, OPERATIONS, type Condition, type ConditionKind } from '../events/conditions';
 import { progressOf, type FollowedFeed } from '../watcher/feed-status';
 import type { Snapshot } from './snapshot';
 
@@ -45,7 +45,10 @@ const ofAll =
 
 const SIGNER_UP = { unknown: undefined, up: 1, failing: 0 };
 
-/** Help and values of gauges, by name. */
+const countOf = (conditions: readonly Condition[], kind: ConditionKind): number =>
+  conditions.filter(({ what }) => what === kind).length;
+
+/** Help and values of gauges, and of counters that others keep, by name. */
 type Gauges = Readonly<Record<string, readonly [help: string, valuesOf: (s: Snapshot) => LabelledValues]>>;
 
 /** The gauges by their label. Those without one are the last. */
@@ -73,6 +76,14 @@ const GAUGES: Readonly<Record<string, Gauges>> = {
       ofFeeds((status, now) => progressOf(status, now)?.chainBlocksPerSecond),
     ],
     etr_deliveries_waiting: ['Events that are not delivered yet.', ofOutboxes('waiting')],
+    etr_delivery_oldest_seconds: [
+      'Age of the oldest event that waits for an active subscription; 0: none waits.',
+      ({ outboxes = [], now }) =>
+        outboxes.map(({ registry, oldestWaitingSince = now }) => [
+          registry,
+          Math.max(0, (now - oldestWaitingSince) / 1000),
+        ]),
+    ],
     etr_dead_letters: ['Events that were given up.', ofOutboxes('deadLetters')],
     etr_orphaned_delivered_events: [
       'Delivered events whose block was orphaned and whose transaction has not been mined again.',
@@ -111,7 +122,7 @@ const GAUGES: Readonly<Record<string, Gauges>> = {
       'Newest block of the node when it was last asked.',
       ofNodes(({ headBlock }) => headBlock, Math.min),
     ],
-    etr_node_differences: [
+    etr_node_differences_total: [
       'Answers of the node that differed from those of two others, since the start.',
       ofNodes(({ differences }) => differences, Math.max),
     ],
@@ -122,7 +133,7 @@ const GAUGES: Readonly<Record<string, Gauges>> = {
       '1: the remote signer of the key answers. 0: it fails, and what it signs waits.',
       ({ issuing }) => issuing?.signers.map(({ key, state }) => [key, SIGNER_UP[state]]) ?? [],
     ],
-    etr_signer_wrong_answers: [
+    etr_signer_wrong_answers_total: [
       'Answers of the signer that were not the signature asked for, since the start.',
       ({ issuing }) => issuing?.signers.map(({ key, wrongAnswers }) => [key, wrongAnswers]) ?? [],
     ],
@@ -130,14 +141,10 @@ const GAUGES: Readonly<Record<string, Gauges>> = {
   what: {
     etr_conditions: [
       'Conditions that hold now, by their kind: what is wrong.',
-      ({ conditions = [] }) => conditions.map(({ what }) => [what, 1]),
+      ({ conditions }) => CONDITION_KINDS.map((kind) => [kind, conditions && countOf(conditions, kind)]),
     ],
   },
   '': {
-    etr_subscriptions_failing: [
-      'Active subscriptions without a successful delivery for SUBSCRIPTION_FAILING_AFTER_MINUTES.',
-      ofAll(({ conditions }) => conditions?.filter(({ what }) => what === 'subscription_failing').length),
-    ],
     etr_mint_oldest_seconds: [
       'Age of the oldest mint that is neither mined nor failed; 0: there is none.',
       ofAll(({ issuing }) => issuing?.mints && (issuing.mints.oldestSeconds ?? 0)),
@@ -164,20 +171,38 @@ export interface Metrics {
   text(this: void, snapshot: Snapshot): Promise<string>;
 }
 
+/** The upper bounds of buckets, in seconds: of answers, and of what waits for blocks. */
+const FAST = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const SLOW = [0.01, 0.1, 0.5, 1, 2.5, 5, 15, 30, 60, 180, 600, 1_200, 3_600, 21_600];
+const CREATE = 'POST /create/{documentId}';
+
 /** Create it before anything that counts. */
 export function createMetrics(lifecycle: Lifecycle): Metrics {
   const register = new Registry();
   const registers = [register];
   const counter = <Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> =>
     new Counter({ name, help, labelNames, registers });
+  const histogram = <Label extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    ...labelNames: Label[]
+  ) => new Histogram({ name, help, labelNames, buckets, registers });
   const recorded = counter('etr_events_recorded_total', 'Registry events read from the chain and stored.', [
     'registry',
   ]);
-  const attempts = counter(
-    'etr_delivery_attempts_total',
+  const attempts = histogram(
+    'etr_delivery_attempt_duration_seconds',
     'Attempts to deliver, by outcome: delivered, failed (will be retried), dead (given up).',
-    ['registry', 'outcome'],
+    FAST,
+    'registry',
+    'outcome',
   );
+  const ages = histogram('etr_block_to_delivery_seconds', 'From block to delivery.', SLOW, 'registry');
+  const stages = histogram('etr_create_stage_duration_seconds', 'Stages of POST /create.', SLOW, 'stage');
+  const answers = histogram('etr_http_request_duration_seconds', 'Requests.', FAST, 'operation', 'status');
+  // The first failure would be no increase if its series began with it.
+  for (const status of [200, 202, 500, 503]) answers.zero({ operation: CREATE, status });
   const failed = counter(
     'etr_mints_failed_total',
     'Mints that failed in this process, by the code of their error.',
@@ -195,7 +220,8 @@ export function createMetrics(lifecycle: Lifecycle): Metrics {
   );
   const measures = Object.entries(GAUGES).flatMap(([label, gauges]) =>
     Object.entries(gauges).map(([name, [help, valuesOf]]) => {
-      const gauge = new Gauge({ name, help, labelNames: label ? [label] : [], registers });
+      const Kind = name.endsWith('_total') ? Counter : Gauge;
+      const gauge = new Kind({ name, help, labelNames: label ? [label] : [], registers });
       return (snapshot: Snapshot): void => {
         // A gauge without a label would show 0 after a reset.
         if (label) gauge.reset();
@@ -206,7 +232,12 @@ export function createMetrics(lifecycle: Lifecycle): Metrics {
     }),
   );
   lifecycle.on('recorded', (registry, events) => recorded.inc({ registry }, events));
-  lifecycle.on('attempted', (registry, outcome) => attempts.inc({ registry, outcome }));
+  lifecycle.on('attempted', (registry, outcome, ms, ageMs) => {
+    attempts.observe({ registry, outcome }, ms / 1000);
+    if (ageMs !== undefined && registry !== OPERATIONS) ages.observe({ registry }, Math.max(0, ageMs / 1000));
+  });
+  lifecycle.on('answered', (operation, status, ms) => answers.observe({ operation, status }, ms / 1000));
+  lifecycle.on('stage ended', (stage, ms) => stages.observe({ stage }, ms / 1000));
   lifecycle.on('mint failed', (code) => failed.inc({ code }));
   lifecycle.on('mints reorganised', (mints) => reorganised.inc(mints));
   lifecycle.on('contradicted', () => contradictions.inc());
@@ -214,7 +245,17 @@ export function createMetrics(lifecycle: Lifecycle): Metrics {
     contentType: register.contentType,
     async text(snapshot) {
       for (const measure of measures) measure(snapshot);
-      return register.metrics();
+      return (await register.metrics()) + (await ofProcess().metrics());
     },
   };
+}
+
+let processMetrics: Registry | undefined;
+
+/** The usual metrics of a Node.js process. Each collection would measure the event loop anew. */
+function ofProcess(): Registry {
+  if (processMetrics) return processMetrics;
+  processMetrics = new Registry();
+  collectDefaultMetrics({ register: processMetrics });
+  return processMetrics;
 }

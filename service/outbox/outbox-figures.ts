@@ -10,6 +10,8 @@ export interface OutboxFigures {
   nextBlock: number;
   /** Events not delivered yet. */
   waiting: number;
+  /** When the oldest event at the head of an active subscription's queue was recorded. Epoch milliseconds. */
+  oldestWaitingSince: number | undefined;
   deadLetters: number;
   /** Delivered events whose block was orphaned and whose transaction has not been mined again. */
   orphaned: number;
@@ -34,6 +36,7 @@ export async function outboxFiguresOf(
         .where('mined_again_in', 'is', null);
       return [
         waitingIn(channels).as('waiting'),
+        oldestIn(channels.where('state', '=', 'active')).as('oldest'),
         lettersIn(channels).as('deadLetters'),
         orphaned.as('orphaned'),
       ];
@@ -41,10 +44,11 @@ export async function outboxFiguresOf(
     .where('feeds.feed', 'in', feeds)
     .orderBy('feeds.feed')
     .execute();
-  return rows.map(({ feed, nextBlock, waiting, deadLetters, orphaned }) => ({
+  return rows.map(({ feed, nextBlock, waiting, oldest, deadLetters, orphaned }) => ({
     registry: registryOfFeed(feed),
     nextBlock,
     waiting: Number(waiting),
+    oldestWaitingSince: oldest === null ? undefined : Number(oldest),
     deadLetters: Number(deadLetters),
     orphaned: Number(orphaned),
   }));
@@ -84,6 +88,14 @@ export async function undeliveredOf(db: Kysely<Schema>, subscription: number): P
 function waitingIn(channels: Expression<unknown>) {
   return sql<number | string>`(select coalesce(sum(tail - head + 1), 0) from queues
     where channel in ${channels} and next_attempt_at >= 0)`;
+}
+
+/** The ids of events ascend in the order of recording: only the oldest event is looked up. */
+function oldestIn(channels: Expression<unknown>) {
+  return sql<number | string | null>`(select recorded_at from events where id = (
+    select min(event) from queues join deliveries on deliveries.channel = queues.channel
+      and deliveries.token = queues.token and deliveries.position = queues.head
+      where queues.channel in ${channels} and next_attempt_at >= 0))`;
 }
 
 function lettersIn(channels: Expression<unknown>) {

@@ -221,7 +221,7 @@ for (const engine of ENGINES) {
       sink.answerWith((_, response) => void response.writeHead(503).end());
       const { id } = await api.subscribe(sink, { types: ['com.service.etr.minted'], config: QUICK });
       const shown = async () => (await api.call<ShownSubscription>('GET', `/subscriptions/${id}`)).body;
-      const failing = () => metricOf(api.service.url, 'etr_subscriptions_failing');
+      const failing = () => metricOf(api.service.url, 'etr_conditions{what="subscription_failing"}');
       const lines = (text: string) =>
         api.service.log.filter(
           ({ msg, what, subject }) =>

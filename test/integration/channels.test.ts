@@ -77,10 +77,15 @@ describeOnEngines('several channels of a feed', (on, engine) => {
 
   it('are counted together in the figures of their feed', async () => {
     await store(2, [eventIn(1, 7n), eventIn(2, 7n)]);
+    const oldestWaitingSince = outbox.now;
+    outbox.now += 1_000;
     await fail(second);
     const registry = SAMPLE_FEED.split(':').slice(0, 2).join(':');
     const figures = { registry, nextBlock: 3, waiting: 3, deadLetters: 1, orphaned: 0 };
-    expect(await outboxFiguresOf(outbox.database.db, [SAMPLE_FEED, OTHER_FEED])).to.deep.equal([figures]);
+    const figuresNow = () => outboxFiguresOf(outbox.database.db, [SAMPLE_FEED, OTHER_FEED]);
+    expect(await figuresNow()).to.deep.equal([{ ...figures, oldestWaitingSince }]);
+    await outbox.database.db.updateTable('channels').set({ state: 'paused' }).execute();
+    expect(await figuresNow()).to.deep.equal([{ ...figures, oldestWaitingSince: undefined }]);
   });
 
   it('goes on in one channel while another backs off', async () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { mock } from 'node:test';
 import { expect } from 'chai';
 import { request } from 'undici';
+import { createLifecycle } from '../../service/base/lifecycle';
 import { systemTime, type Time } from '../../service/base/time';
 import { BusyError, RequestError } from '../../service/base/errors';
 import { PUBLISHED_FILES, publishedPath, readContextFile } from '../../service/base/published-files';
@@ -378,5 +379,18 @@ describe('the answers of the HTTP API', () => {
     const response = await get(new URL(billOfLadingContextUrl).pathname);
     expect(response.headers.get('Content-Type')).to.match(/^application\/ld\+json/);
     expect(await response.json()).to.have.nested.property('@context.BillOfLading');
+  });
+});
+
+describe('the metrics of answers', () => {
+  it('have the operation and the status, and nothing else of what callers send', async () => {
+    const lifecycle = createLifecycle();
+    const told: string[] = [];
+    lifecycle.on('answered', (operation, status) => told.push(`${operation} ${status}`));
+    const { url } = await startHttpApp({ apiKey: API_KEY, lifecycle });
+    await fetch(`${url}/?q=secret`);
+    await fetch(`${url}/secret`);
+    await fetch(`${url}/create/SECRET`, { method: 'POST' });
+    expect(told).to.deep.equal(['GET / 200', 'none 404', 'POST /create/{documentId} 401']);
   });
 });

@@ -7,6 +7,7 @@ import { mintReport, type IssuingReport, type MintReport } from '../../service/o
 import { createSnapshots, type IssuingFigures } from '../../service/observability/snapshot';
 import type { HealthReport } from '../../service/http/routes/published';
 import { createMetrics, type Metrics } from '../../service/observability/metrics';
+import type { SeenCondition } from '../../service/outbox/conditions';
 import type { NodeReport } from '../../service/chain/node-states';
 import { newFeedStatus, type FeedState, type FollowedFeed } from '../../service/watcher/feed-status';
 import { quoted, readDocument, tables } from '../helpers/pages/markdown';
@@ -50,7 +51,7 @@ describe('the metrics of issuing', () => {
       etr_signing_waiting: [' 4'],
       etr_signing_busy: [' 2'],
       etr_signer_up: ['{key="wallet"} 0', '{key="issuer"} 1'],
-      etr_signer_wrong_answers: ['{key="wallet"} 1', '{key="issuer"} 1'],
+      etr_signer_wrong_answers_total: ['{key="wallet"} 1', '{key="issuer"} 1'],
       etr_wallet_balance_wei: [' 1500000000000000000'],
       etr_wallet_mints_affordable: [' 42'],
     };
@@ -119,7 +120,7 @@ describe('GET /metrics', () => {
       ...[of(1, 6), of(2, 6)].map((value) => `etr_feed_final_block${value}`),
       `etr_node_up{node="${url}"} 0`,
       `etr_node_head_block{node="${url}"} 8`,
-      `etr_node_differences{node="${url}"} 3`,
+      `etr_node_differences_total{node="${url}"} 3`,
     ]);
   });
 
@@ -137,9 +138,79 @@ describe('GET /metrics', () => {
     ]);
   });
 
+  it('has each condition by its kind, 0 if it does not hold, and none when unread', async () => {
+    const one = { observer: '', subject: '', since: 0, detail: {} };
+    const holding: SeenCondition[] = [
+      { ...one, what: 'wallet_low' },
+      { ...one, what: 'node_away', subject: 'node/1' },
+      { ...one, what: 'node_away', subject: 'node/2' },
+    ];
+    const of = async (conditions: SeenCondition[] | undefined): Promise<string[]> => {
+      const text = await createMetrics(createLifecycle()).text({
+        ...NOTHING,
+        issuing: undefined,
+        conditions,
+      });
+      return text.split('\n').filter((line) => line.startsWith('etr_conditions{'));
+    };
+    expect(await of(holding)).to.include.members([
+      'etr_conditions{what="wallet_low"} 1',
+      'etr_conditions{what="node_away"} 2',
+      'etr_conditions{what="feed_behind"} 0',
+    ]);
+    expect(await of(undefined)).to.deep.equal([]);
+  });
+
+  it('has the age of the oldest event that waits, of each registry', async () => {
+    const figures = { nextBlock: 1, waiting: 1, deadLetters: 0, orphaned: 0 };
+    const outboxes = [
+      { ...figures, registry: registryName(1, '0xaa'), oldestWaitingSince: 6_000 },
+      { ...figures, registry: registryName(2, '0xaa'), oldestWaitingSince: undefined },
+    ];
+    const measured = { ...NOTHING, issuing: undefined, outboxes, now: 10_500 };
+    const text = await createMetrics(createLifecycle()).text(measured);
+    expect(text.split('\n').filter((line) => line.startsWith('etr_delivery_oldest'))).to.deep.equal([
+      'etr_delivery_oldest_seconds{registry="1:0xaa"} 4.5',
+      'etr_delivery_oldest_seconds{registry="2:0xaa"} 0',
+    ]);
+  });
+
+  it('has how long requests, stages, attempts and the way from the block took, in seconds', async () => {
+    const lifecycle = createLifecycle();
+    const metrics = createMetrics(lifecycle);
+    const registry = registryName(1, '0xaa');
+    lifecycle.emit('answered', 'POST /create/{documentId}', 500, 40);
+    lifecycle.emit('stage ended', 'mint', 12_000);
+    lifecycle.emit('attempted', registry, 'failed', 3_000);
+    lifecycle.emit('attempted', registry, 'delivered', 20, 90_000);
+    // The clock of the chain may be ahead of this machine's.
+    lifecycle.emit('attempted', registry, 'delivered', 20, -5_000);
+    // No block has operational events.
+    lifecycle.emit('attempted', 'operations', 'delivered', 20, 90_000);
+    const sums = {
+      etr_http_request_duration_seconds: [
+        '{operation="POST /create/{documentId}",status="200"} 0',
+        '{operation="POST /create/{documentId}",status="202"} 0',
+        '{operation="POST /create/{documentId}",status="500"} 0.04',
+        '{operation="POST /create/{documentId}",status="503"} 0',
+      ],
+      etr_create_stage_duration_seconds: ['{stage="mint"} 12'],
+      etr_delivery_attempt_duration_seconds: [
+        `{registry="${registry}",outcome="failed"} 3`,
+        `{registry="${registry}",outcome="delivered"} 0.04`,
+        '{registry="operations",outcome="delivered"} 0.02',
+      ],
+      etr_block_to_delivery_seconds: [`{registry="${registry}"} 90`],
+    };
+    for (const [name, values] of Object.entries(sums))
+      expect(await valuesOf(metrics, undefined, `${name}_sum`), name).to.have.members(
+        values.map((value) => `${name}_sum${value}`),
+      );
+  });
+
   it('has the metrics of docs/operations.md', async () => {
     const text = await createMetrics(createLifecycle()).text({ ...NOTHING, issuing: undefined });
-    const names = [...text.matchAll(/^# HELP (\S+)/gm)].map(([, name]) => name);
+    const names = [...text.matchAll(/^# HELP (etr_\S+)/gm)].map(([, name]) => name);
     const [rows = []] = tables(readDocument('docs/operations.md').section('Metrics'));
     const documented = rows.flatMap(([cell = '']) => {
       const [first = '', ...others] = quoted(cell).map((name) => name.replace(/\{.*/, ''));

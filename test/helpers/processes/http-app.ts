@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
+import { createLifecycle } from '../../../service/base/lifecycle';
 import { systemTime } from '../../../service/base/time';
 import { createHttpApp, type HttpAppOptions } from '../../../service/http/app';
 import type { Issuing, KeptDocument } from '../../../service/issuance/issue-document';
@@ -39,6 +40,7 @@ export interface RunningHttpApp extends AsyncDisposable {
 export function newHttpApp(options: Partial<HttpAppOptions>): ReturnType<typeof createHttpApp> {
   return createHttpApp({
     time: systemTime,
+    lifecycle: createLifecycle(),
     issuing: accepting(() => Promise.reject(new Error('nothing is issued here'))),
     didDocumentPath: 'none',
     domain: undefined,
