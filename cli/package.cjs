@@ -20,6 +20,7 @@ const FILES = [
   'cli/build-if-changed.cjs',
   'cli/tdoc.cjs',
   'contexts',
+  'deploy/monitoring',
   'devnet/end-with-parent.cjs',
   'devnet/node.config.cjs',
   'dist/api',

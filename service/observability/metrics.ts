@@ -77,7 +77,7 @@ const GAUGES: Readonly<Record<string, Gauges>> = {
     ],
     etr_deliveries_waiting: ['Events that are not delivered yet.', ofOutboxes('waiting')],
     etr_delivery_oldest_seconds: [
-      'Age of the oldest event that waits for an active subscription; 0: none waits.',
+      'How long the event that waits longest could have been delivered; 0: none waits.',
       ({ outboxes = [], now }) =>
         outboxes.map(({ registry, oldestWaitingSince = now }) => [
           registry,

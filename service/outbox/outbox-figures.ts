@@ -10,7 +10,7 @@ export interface OutboxFigures {
   nextBlock: number;
   /** Events not delivered yet. */
   waiting: number;
-  /** When the oldest event at the head of an active subscription's queue was recorded. Epoch milliseconds. */
+  /** Since when the event that waits longest could have been delivered to an active subscription. */
   oldestWaitingSince: number | undefined;
   deadLetters: number;
   /** Delivered events whose block was orphaned and whose transaction has not been mined again. */
@@ -90,12 +90,10 @@ function waitingIn(channels: Expression<unknown>) {
     where channel in ${channels} and next_attempt_at >= 0)`;
 }
 
-/** The ids of events ascend in the order of recording: only the oldest event is looked up. */
+/** An event at the head of a queue waits for its first attempt, or has been tried since then. */
 function oldestIn(channels: Expression<unknown>) {
-  return sql<number | string | null>`(select recorded_at from events where id = (
-    select min(event) from queues join deliveries on deliveries.channel = queues.channel
-      and deliveries.token = queues.token and deliveries.position = queues.head
-      where queues.channel in ${channels} and next_attempt_at >= 0))`;
+  return sql<number | string | null>`(select min(coalesce(first_attempted_at, next_attempt_at)) from queues
+    where channel in ${channels} and next_attempt_at >= 0)`;
 }
 
 function lettersIn(channels: Expression<unknown>) {
