@@ -26,8 +26,8 @@ import { VirtualTime } from '../helpers/virtual-time';
 const MINUTE = 60_000;
 const MEGABYTE = 1024 ** 2;
 const CREATE = '/create/BILL_OF_LADING';
-/** The first retry comes after 20 to 40 minutes, and is the last. */
-const RETRY = { initialDelayMs: 40 * MINUTE, maxDelayMs: 40 * MINUTE, giveUpAfterMs: 16 * MINUTE };
+/** The first retry comes after 20 minutes, and is the last. */
+const RETRY = { initialDelayMs: 40 * MINUTE, maxDelayMs: 40 * MINUTE, giveUpAfterMs: 20 * MINUTE };
 
 // The service has virtual time, for its conditions take minutes. Prometheus has its own, and asks often: the
 // alerts are those of the repository, without the time for which they must last.
