@@ -48,6 +48,12 @@ describe('deploy/monitoring', () => {
     expect(conditions).to.include.members(alerted);
   });
 
+  it('is for counters that end with _total, and for nothing else that does', async () => {
+    const types = [...(await metricsText()).matchAll(/^# TYPE (etr_\S+) (\w+)/gm)];
+    for (const [, name = '', type] of types)
+      expect(name.endsWith('_total'), name).to.equal(type === 'counter');
+  });
+
   it('is for metrics whose names and units follow the conventions of Prometheus', async function () {
     const promtool = findPrometheus('promtool');
     if (promtool === undefined) return this.skip();
