@@ -316,21 +316,35 @@ function skipContinue(socket: Duplex): void {
 }
 
 /**
+ * The Ed25519 signature of a body that is sent now, and the id of its key. It covers exactly the bytes of the
+ * body. It is deterministic, so every attempt under the same key carries the same one. This thread computes
+ * it: to hand it to another takes as long.
+ */
+export function signatureOf(
+  keys: SigningKeys,
+  body: Buffer,
+  now: number,
+): { signature: string; key: SigningKey } {
+  const key = signingKeyAt(keys, now);
+  const signature = `ed25519=${sign(null, body, key.privateKey).toString('base64url')}`;
+  return { signature, key };
+}
+
+/**
  * The headers of a delivery that is sent now (docs/specification.md 8.1). Those of the subscription come
- * first. The Ed25519 signature covers exactly the bytes of the body. It is deterministic, so every attempt
- * under the same key carries the same one. This thread computes it: to hand it to another takes as long.
+ * first.
  */
 export function deliveryHeaders(
   target: Pick<WebhookTarget, 'headers' | 'signingKeys' | 'contentType' | 'standardWebhooks'>,
   content: SignedContent,
 ): Record<string, string> {
-  const key = signingKeyAt(target.signingKeys, content.now);
+  const { signature, key } = signatureOf(target.signingKeys, content.body, content.now);
   return {
     ...target.headers,
     'content-type': target.contentType ?? 'application/json',
     'user-agent': USER_AGENT,
     traceparent: content.trace,
-    'X-Service-Signature': `ed25519=${sign(null, content.body, key.privateKey).toString('base64url')}`,
+    'X-Service-Signature': signature,
     'X-Service-Key-Id': key.id,
     ...(target.standardWebhooks && standardWebhookHeaders(content, target.standardWebhooks.secret, key)),
   };

@@ -6,7 +6,7 @@ import type { SigningKeys } from '../base/signing-keys';
 import { newDeferred, repeat, type Time } from '../base/time';
 import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
-import { deliveryHeaders } from '../delivery/attempt-delivery';
+import { signatureOf } from '../delivery/attempt-delivery';
 import { compileRules, type Selection } from '../events/select-events';
 import { readStream, readStreams, type Fetched, type StreamPage, type Streams } from '../outbox/event-stream';
 import { readCursors, type Cursors } from '../outbox/stream-cursor';
@@ -125,10 +125,8 @@ export function createEventFetching(parts: FetchingParts): EventFetching {
       patient++;
       const page = await fetchPage({ after, limit, rules }, wait * 1_000, left).finally(() => patient--);
       const signed = ({ body, cursor }: StreamPage['events'][number]): FetchedEvent => {
-        const content = { eventId: '', now: time.now(), body: Buffer.from(body) };
-        const headers = deliveryHeaders({ headers: {}, signingKeys, contentType }, content);
-        const { 'X-Service-Signature': signature = '', 'X-Service-Key-Id': keyId = '' } = headers;
-        return { body, signature, keyId, contentType, cursor };
+        const { signature, key } = signatureOf(signingKeys, Buffer.from(body), time.now());
+        return { body, signature, keyId: key.id, contentType, cursor };
       };
       const sign = (some: StreamPage['events']) => nextTurn(some.map(signed));
       return { events: await inBatches(page.events, sign, SIGNED_AT_ONCE), cursor: page.cursor };
