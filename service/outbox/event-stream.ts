@@ -138,11 +138,15 @@ function startOf(cursors: Cursors, streams: readonly Stream[], after: Fetched['a
   const beginning = ({ last, purged }: Stream): number => (after === 'now' ? last : isText ? 0 : purged);
   const all = new Map(streams.map((one) => [one.feed, beginning(one)]));
   for (const [feed, position] of given.positions) all.set(feed, position);
+  // Its database was replaced by an older copy: the next events would have positions that it has passed.
+  if (streams.some(({ feed, last }) => (all.get(feed) ?? 0) > last)) refuse();
   return { ...given, positions: new Map([...all].sort(([one], [other]) => one - other)) };
 }
 
 function refuse(): never {
-  const message = 'The parameter after is no cursor of this service. Leave it out, or begin with after=now.';
+  const message =
+    'The parameter after is no cursor of this service, or of a time that an older copy of its database does not ' +
+    'know. Leave it out, or begin with after=now.';
   throw new RequestError('CURSOR_INVALID', message);
 }
 

@@ -165,6 +165,19 @@ describeOnEngines('fetched events', (on, engine) => {
       expect(codeOf(await refusal(page(text))), text).to.equal('CURSOR_INVALID');
   });
 
+  it('need another cursor when the database was replaced by an older copy', async () => {
+    await store(1, [eventIn(1, 1n)]);
+    const { last_position } = await on.database.db
+      .selectFrom('feeds')
+      .select('last_position')
+      .where('feed', '=', SAMPLE_FEED)
+      .executeTakeFirstOrThrow();
+    await store(2, [eventIn(2, 2n)]);
+    const { cursor } = await page();
+    await on.database.db.updateTable('feeds').set({ last_position }).execute();
+    expect(codeOf(await refusal(page(cursor)))).to.equal('CURSOR_INVALID');
+  });
+
   it('that few want are looked for a bounded number of rows at a time', async () => {
     const many = Array.from({ length: 2_500 }, (_, index) => eventIn(1, BigInt(index + 1)));
     await store(1, many);
