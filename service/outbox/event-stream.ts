@@ -106,7 +106,7 @@ export async function readStream(
       const { feed, last } = stream;
       turn = feed + 1;
       const most = Math.min(STEP, Math.max(room.events, LEAST_STEP));
-      const rows = await rowsAfter(db, { feed, position: positionIn(stream) }, rules, most);
+      const rows = await rowsAfter(db, stream, positionIn(stream), rules, most);
       for (const row of rows) {
         if (isFull()) break;
         positions.set(feed, row.position ?? last);
@@ -158,10 +158,11 @@ function expectKept(cursors: Cursors, { positions, turn }: StreamPlace, streams:
   if (!isKept) throw new CursorExpiredError(cursors.write({ positions: kept, turn }));
 }
 
-/** Reads rows of a stream, each retraction with the body of its event. */
+/** Reads rows of a stream up to its end as it was read, each retraction with the body of its event. */
 function rowsAfter(
   db: Kysely<Schema>,
-  { feed, position }: { feed: number; position: number },
+  { feed, last }: Stream,
+  position: number,
   { hasRetractions }: EventRules,
   most: number,
 ) {
@@ -171,6 +172,7 @@ function rowsAfter(
     .select(['events.position', 'events.type', 'events.body', 'originals.body as original'])
     .where('events.feed', '=', feed)
     .where('events.position', '>', position)
+    .where('events.position', '<=', last)
     .$if(!hasRetractions, (query) => query.where('events.audience', '=', 'all'))
     .orderBy('events.position')
     .limit(most)

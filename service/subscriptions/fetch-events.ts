@@ -65,7 +65,7 @@ const SIGNED_AT_ONCE = 50;
 export function createEventFetching(parts: FetchingParts): EventFetching {
   const { config, time, lifecycle, logger } = parts;
   const { db } = parts.database;
-  let cursors: Promise<Cursors> | undefined;
+  let cursors: Cursors | undefined;
   let latest: Streams = { current: [], total: 0 };
   /** Requests that may wait. */
   let patient = 0;
@@ -102,7 +102,7 @@ export function createEventFetching(parts: FetchingParts): EventFetching {
 
   async function fetchPage(fetched: Fetched, waitMs: number, left: AbortSignal): Promise<StreamPage> {
     const until = time.elapsed() + waitMs;
-    const writing = await (cursors ??= readCursors(db));
+    const writing = (cursors ??= await readCursors(db));
     let streams: Streams | undefined = await readStreams(db);
     let page = await readStream(db, writing, streams, fetched);
     while (page.events.length === 0 && page.isEnd && time.elapsed() < until) {

@@ -174,7 +174,7 @@ function mayLackLogs(block: ChainBlock, { way, byHash, logs }: LogReading, escro
   if (!bloom.isPresent || !bloom.saysMuchOfTopics) return !byHash;
   if (way === 'topics') return bloom.mayHave(unseen(ESCROW_TOPICS));
   const few = escrows.few(block.number, FEW_ESCROWS);
-  if (few === undefined) return !byHash && bloom.mayHave(unseen(ESCROW_TOPICS));
+  if (few === undefined) return !byHash && bloom.mayHave(ESCROW_TOPICS);
   return bloom.mayHave(ESCROW_TOPICS) && bloom.mayHave(unseen(few));
 }
 
