@@ -176,12 +176,12 @@ interface Log {
   topics: string[];
 }
 
-/** Changes the logs in all answers to `eth_getLogs`. */
+/** Changes the logs in all answers to `eth_getLogs`. It refuses unknown hashes, as the node does. */
 function changingLogs(change: (logs: Log[]) => Log[]): Answerer {
   return async (method, _params, forward) => {
     if (method !== 'eth_getLogs') return 'none';
-    const { result } = (await forward()) as { result: Log[] };
-    return { result: change(result) };
+    const answer = await forward();
+    return 'error' in answer ? answer : { result: change(answer.result as Log[]) };
   };
 }
 
