@@ -20,7 +20,7 @@ export interface Stage {
   startedAt: number;
   /** Null while it is under way. */
   milliseconds: number | null;
-  /** Of `queue` and `delivery`: the type of the event, and the subscription. */
+  /** For `queue` and `delivery`: the event's type and the subscription. */
   event: string | null;
   subscription: string | null;
   /** Why an attempt of `delivery` failed. */

@@ -23,7 +23,7 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 /** Printable ASCII and tabs. */
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
 
-/** Headers that deliveries set themselves, with those of Standard Webhooks; of a trace or a connection. */
+/** Headers of deliveries, Standard Webhooks, traces and connections: no subscription sets them. */
 const SET_BY_SERVICE = new Set([
   'connection',
   'content-length',

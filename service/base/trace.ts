@@ -73,7 +73,7 @@ export function addSpan(name: string, parent: Parent, from: number, to: number, 
   if (parent) beginSpan(name, parent, { startTime: from, attributes })[0].end(Math.max(from, to));
 }
 
-/** The key of the SDK. */
+/** The key by which the SDK suppresses spans. */
 const SUPPRESSED = otel.createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING');
 const UNTRACED = otel.ROOT_CONTEXT.setValue(SUPPRESSED, true);
 

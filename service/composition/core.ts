@@ -15,6 +15,6 @@ export interface Core {
   readonly logger: Logger;
   /** Finds the addresses of sinks. */
   readonly lookup: LookupFunction;
-  /** All that event delivery has of issuing. */
+  /** The only part of issuing that event delivery uses. */
   readonly tracesOf: Recording['tracesOf'];
 }

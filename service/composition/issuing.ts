@@ -133,7 +133,7 @@ export async function startIssuing(core: Core, nodes: ConnectedNodes): Promise<I
   };
 }
 
-/** Returns a function that makes work tell how long it took. */
+/** Returns a function that does work and emits how long it took. */
 function stageTimer({ time, lifecycle }: Pick<Core, 'time' | 'lifecycle'>) {
   return <Given extends unknown[], Result>(stage: CreateStage, work: (...given: Given) => Promise<Result>) =>
     (...given: Given): Promise<Result> => {

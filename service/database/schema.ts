@@ -93,8 +93,8 @@ export interface EventsTable {
   log_index: number;
   body: string;
   /**
-   * `retracting`: for subscriptions with retractions, and for those who fetch with them. `fetching`: only for
-   * the latter.
+   * `retracting`: for subscriptions with retractions, and for clients that fetch with them. `fetching`: only
+   * for the latter.
    */
   audience: Defaulted<'all' | 'retracting' | 'fetching'>;
   /**
@@ -105,11 +105,11 @@ export interface EventsTable {
   recorded_at: number;
   /** Set if its block was orphaned, and it has not been mined again. */
   orphaned_at: Defaulted<number | null>;
-  /** Its place in a trace, as a `traceparent`. Null for events of before this column. */
+  /** Its place in a trace, as a `traceparent`. Null for events from before this column. */
   trace: Defaulted<string | null>;
   /**
-   * Ascends in the order in which the feed's events are committed. Null for rows that those who fetch do not
-   * get (service/outbox/event-stream.ts).
+   * Ascends in the order in which the feed's events are committed. Null for rows that clients that fetch do
+   * not get (service/outbox/event-stream.ts).
    */
   position: Defaulted<number | null>;
 }
@@ -259,7 +259,7 @@ interface ConditionsTable {
   detail: string;
 }
 
-/** One row: the key that authenticates the cursors of those who fetch events. */
+/** One row: the key that authenticates the cursors of clients that fetch. */
 interface CursorKeysTable {
   id: number;
   bytes: Bytes;
@@ -312,7 +312,7 @@ export interface IssuancesTable {
   /** The block of the mint. Null before the mint, and if its chain was restarted since. */
   block_number: Defaulted<number | null>;
   block_hash: Defaulted<string | null>;
-  /** The place of its request in a trace, as a `traceparent`. Null for issuances of before this column. */
+  /** The place of its request in a trace, as a `traceparent`. Null for issuances from before this column. */
   trace: Defaulted<string | null>;
   /** When the request came, its signing began and ended, and the mint was seen mined. */
   received_at: Defaulted<number | null>;
@@ -346,7 +346,7 @@ export interface MintTransactionsTable {
   position: number;
   nonce: number;
   raw: string;
-  /** Null for transactions of before this column. */
+  /** Null for transactions from before this column. */
   signed_at: Defaulted<number | null>;
 }
 

@@ -330,10 +330,7 @@ export function signatureOf(
   return { signature, key };
 }
 
-/**
- * The headers of a delivery that is sent now (docs/specification.md 8.1). Those of the subscription come
- * first.
- */
+/** The headers of a delivery that is sent now (docs/specification.md 8.1); the subscription's come first. */
 export function deliveryHeaders(
   target: Pick<WebhookTarget, 'headers' | 'signingKeys' | 'contentType' | 'standardWebhooks'>,
   content: SignedContent,

@@ -42,8 +42,7 @@ export async function findIssuance(
 }
 
 /**
- * The traces of a registry's tokens that were issued here, by whichever issuer. Tokens without one are left
- * out.
+ * The traces of a registry's tokens that were issued here, by any issuer. Tokens without one are left out.
  *
  * @param registry as in `registryName`.
  * @param tokenIds 64 lower-case hexadecimal digits each.

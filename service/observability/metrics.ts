@@ -201,7 +201,7 @@ export function createMetrics(lifecycle: Lifecycle): Metrics {
   const ages = histogram('etr_block_to_delivery_seconds', 'From block to delivery.', SLOW, 'registry');
   const stages = histogram('etr_create_stage_duration_seconds', 'Stages of POST /create.', SLOW, 'stage');
   const answers = histogram('etr_http_request_duration_seconds', 'Requests.', FAST, 'operation', 'status');
-  // The first failure would be no increase if its series began with it.
+  // A series that began with its first failure would show no increase.
   for (const status of [200, 202, 500, 503]) answers.zero({ operation: CREATE, status });
   const failed = counter(
     'etr_mints_failed_total',

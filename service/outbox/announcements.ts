@@ -23,8 +23,8 @@ import {
  *   After a retraction, a further row with another id announces the event again.
  * - retraction: a row that takes one announcement back.
  *
- * Those who fetch with retractions are like one more receiver, who has received everything: each orphan is
- * retracted for them, and announced again when it is mined again. The audience of these rows is `fetching`
+ * Clients that fetch with retractions are like one more receiver, which has received everything: each orphan
+ * is retracted for them, and announced again when it is mined again. The audience of these rows is `fetching`
  * unless a channel gets them, too.
  *
  * In a channel's queue, the announcements and retractions of an event alternate. The last of them therefore
@@ -142,7 +142,7 @@ export async function unusedIds(
 }
 
 /**
- * Stores a retraction of each announcement for those who fetch, and queues it for the channels with
+ * Stores a retraction of each announcement for clients that fetch, and queues it for the channels with
  * retractions that received the announcement, or may have. Waiting announcements must have been removed from
  * the queues before.
  *
@@ -164,7 +164,7 @@ export async function retract(
   const last = await lastEntriesOf(db, channels, originals);
   const receivers = channelsByEvent([...last, ...cutOff.filter(({ channel }) => channels.includes(channel))]);
 
-  // Those who fetch had the original taken back before it was announced again.
+  // Clients that fetch had the original taken back before it was announced again.
   const again = new Set(announcements.map(({ original }) => original));
   const newestFirst = announcements.filter(({ id }) => receivers.has(id) || !again.has(id)).reverse();
   const ids = await unusedIds(

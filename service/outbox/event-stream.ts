@@ -13,7 +13,7 @@ import type { Cursors, StreamPlace } from './stream-cursor';
  * - stream: the events of a feed in the order of their positions, in which they were committed. It has what
  *   a subscriber with retractions gets who receives everything at once: retractions of all orphans.
  * - cursor: the text of a place, which has a position in each stream. The client keeps it, and nothing is
- *   stored of those who fetch.
+ *   stored of clients that fetch.
  */
 
 /** The stream of a feed. */

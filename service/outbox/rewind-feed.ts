@@ -38,7 +38,7 @@ interface OrphanedEvent {
 /**
  * Rewinds a feed to a block that is still on the chain, in one transaction. Undelivered events of later
  * blocks are withdrawn, delivered ones are recorded as orphans. Channels with retractions get a retraction of
- * each orphan that they received, or may have; those who fetch with retractions get one of each event.
+ * each orphan that they received, or may have; clients that fetch with retractions get one of each event.
  *
  * @returns `in flight`, with nothing changed, while an event of an affected token is being delivered: the
  *   outcome of the delivery decides whether the event is an orphan. Hold the feed, so that no delivery
@@ -101,7 +101,7 @@ export async function rewindFeed(
 class InFlight extends Error {}
 
 /**
- * Marks the events of orphaned blocks, so that they are recognised if they are mined again: somebody may have
+ * Marks the events of orphaned blocks, so that they are recognised if they are mined again: a client may have
  * fetched them. Those that were sent, or may have been, are recorded as orphans.
  */
 async function recordOrphans(

@@ -144,7 +144,7 @@ export interface NewEvent {
   original?: number;
   /** By default `all` for the event itself, and `retracting` for others. */
   audience?: 'fetching' | 'retracting';
-  /** Whether those who fetch events do not get it. */
+  /** Whether clients that fetch do not get it. */
   isUnfetched?: boolean;
   /** Epoch milliseconds. Undefined: now. */
   recordedAt?: number;

@@ -18,7 +18,7 @@ export interface Selecting extends Selection {
   readonly config: Pick<SubscriptionConfig, 'startFrom' | 'contentType' | 'retractions'>;
 }
 
-/** What is fetched. `wait`: seconds. `retractions`: undefined if the rules decide it. */
+/** The requested part of the stream. `wait`: seconds. `retractions`: undefined if the rules decide it. */
 type Wanted = Pick<Fetched, 'after' | 'limit'> & { wait: number; retractions?: boolean | undefined };
 
 /** An event as a webhook would have it. */

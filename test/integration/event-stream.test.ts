@@ -98,7 +98,7 @@ describeOnEngines('fetched events', (on, engine) => {
     expect(blocksOf(await deliverAll())).to.deep.equal([3]);
   });
 
-  it('take an event back once for those who fetch, however many channels know it differently', async () => {
+  it('take an event back once for clients that fetch, however many channels know it otherwise', async () => {
     const channel = await subscribe(on.database, SAMPLE_FEED, { config: { retractions: true } });
     await store(2, [eventIn(2, 1n)]);
     await outbox.deliverAll(channel);

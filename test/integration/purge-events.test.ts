@@ -118,7 +118,7 @@ describeOnEngines('removing old events', (on) => {
     // Its transaction is mined again much later: the event is still known.
     await read(51, [eventIn(51, 7n, { transactionHash: eventIn(5, 7n).transactionHash }, 'b')], 'b');
     expect(await claim()).to.deep.equal([]);
-    // With its retraction, and its announcement under another id, for those who fetch.
+    // With its retraction, and its announcement under another id, for clients that fetch.
     expect(await kept()).to.deep.equal([5, 51, 51]);
     await read(51 + DEPTH, [], 'b');
     expect(await purge()).to.equal(1);

@@ -215,7 +215,7 @@ describe('reading blocks from a node that gives logs only with an address', () =
 });
 
 describe('reading a block by its number', () => {
-  /** Of the nodes behind a URL, the first one lacks the block. The next one gives its receipts and logs. */
+  /** The first node behind the URL lacks the block. The next one gives its receipts and logs. */
   const behindAtFirst = (given: readonly object[] = []): Lie => {
     let isBehind = true;
     return (method, [filter]) => {

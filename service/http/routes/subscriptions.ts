@@ -11,7 +11,7 @@ import { HttpError } from '../errors';
 import type { RequestState } from '../request-log';
 import { linkNextPage, wrongQuery, type OperationRouter } from '../operation-router';
 
-/** The parts that the paths under /subscriptions, and that of those who fetch events, need. */
+/** The parts that the paths under /subscriptions need, and the path of clients that fetch. */
 export interface SubscriptionRoutes {
   readonly subscriptions: Subscriptions;
   deliveries(wanted: DeliveriesWanted): Promise<DeliveriesPage>;

@@ -19,10 +19,11 @@ import { History, type Place } from '../scenario';
 import { seededRandom, type SeededRandom } from '../seeded-random';
 import { FetchingClient } from './fetching-client';
 
-// A model test of those who fetch events. Two registries grow, are reorganised, delivered to subscriptions,
-// purged and restored, each by one process at a time: on PostgreSQL by either of two. Clients fetch meanwhile
-// from either process, stop, and go on with any earlier cursor. At the end, what holds of each token for a
-// client with retractions must be what the chain has, in its order; one without must have every event once.
+// A model test of clients that fetch events. Two registries grow, are reorganised, delivered to
+// subscriptions, purged and restored, each by one process at a time: on PostgreSQL by either of two. Clients
+// fetch meanwhile from either process, stop, and go on with any earlier cursor. At the end, what holds of
+// each token for a client with retractions must be what the chain has, in its order; one without must have
+// every event once.
 
 const DEPTH = 5;
 const TOKENS = [0n, 7n, 8n];

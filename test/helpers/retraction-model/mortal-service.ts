@@ -37,13 +37,13 @@ export const MOST_AT_ONCE = 2;
 const NETWORK = findNetwork('31337') as Network;
 /** Shorter than the slowest answers of the receivers. */
 const TIMEOUT_MS = 250;
-/** The others take a process for gone that was not seen for so long. */
+/** A process that was not seen for so long is gone to the others. */
 const UNSEEN_MS = 10_000;
 const RETRY = { initialDelayMs: 5, maxDelayMs: 40, giveUpAfterMs: 1_000_000_000 };
 
 /**
- * Event delivery whose processes can be killed at any statement. On PostgreSQL it has three. A kill takes as
- * long as the leases of the process: they have ended, and it was not seen since.
+ * Event delivery whose processes can be killed at any statement. On PostgreSQL it has three. A kill also
+ * ends the leases of the process, and sets back when it was seen last.
  */
 export class MortalService {
   readonly #dying: Promise<unknown>[] = [];
@@ -195,7 +195,7 @@ interface Running {
   life: number;
   file: Database;
   die: () => void;
-  /** Of all its claims. */
+  /** The leases of all its claims. */
   leases: ReadonlySet<string>;
   stopFollowing: () => Promise<void>;
   stopDelivery: () => Promise<void>;

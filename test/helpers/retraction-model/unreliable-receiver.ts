@@ -30,7 +30,7 @@ export class UnreliableReceiver {
   #store: EventStore | undefined;
   /** The paths of the processes that live. Requests to others come from processes that were killed. */
   readonly #paths = new Set<string>();
-  #arrivals: { path: string | undefined; id: string }[] = [];
+  readonly #arrivals: { path: string | undefined; id: string }[] = [];
   #underWay = 0;
 
   private constructor(
@@ -63,7 +63,6 @@ export class UnreliableReceiver {
   /** Cuts off a process that was killed, and the requests of the others that are under way. */
   cutOff(life: number): void {
     this.#paths.delete(`/${life}`);
-    this.#arrivals = this.#arrivals.filter(({ path }) => path !== `/${life}`);
     this.#server.closeAllConnections();
   }
 
@@ -86,7 +85,7 @@ export class UnreliableReceiver {
 
   /** How often the processes that were not killed sent an event. */
   arrivalsOf(id: string): number {
-    return this.#arrivals.filter((arrival) => arrival.id === id).length;
+    return this.#arrivals.filter((one) => one.id === id && this.#paths.has(one.path ?? '')).length;
   }
 
   async stop(): Promise<void> {
