@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import type { Command } from 'commander';
 import { errorLines, hintFor, maskKnown, maskSecrets, Refusal } from './errors';
-import { printable } from '../service/base/printable';
+import { escaped, printable } from '../service/base/printable';
 import { printableJson } from './terminal/printable';
 
 /** The exit codes of every command (docs/cli.md). */
@@ -34,6 +34,8 @@ export type Say = (line: string) => void;
 export const print: Say = (line) => console.log(printable(line));
 /** Prints a line on standard error. Masked before it is cut: part of a secret would not be recognised. */
 export const tell: Say = (line) => console.error(printable(maskKnown(line)));
+/** The same for a line that is copied, such as one with a cursor: it is not cut. */
+export const tellWhole: Say = (line) => console.error(escaped(maskKnown(line)));
 /** Prints an entry of an answer that goes on, as JSON on a line. */
 export function printEntry(entry: object): void {
   console.log(printableJson(entry, 0));

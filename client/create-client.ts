@@ -45,8 +45,8 @@ export interface ServiceClient extends Client<paths> {
    * The events after a cursor, verified, oldest first for each registry. It waits for further ones, and
    * repeats a failed request with its cursor. It needs `adminApiKey`.
    *
-   * @throws FetchError CURSOR_EXPIRED, with the first cursor that the service has; EVENT_NOT_GENUINE; or the
-   *   code with which the service refused the request.
+   * @throws FetchError CURSOR_EXPIRED, with the first cursor that the service has; EVENT_NOT_GENUINE;
+   *   KEY_INVALID; NO_ANSWER; or the code with which the service refused the request.
    */
   events(this: void, options?: EventsOptions): AsyncGenerator<FetchedEvent, void, undefined>;
 }
@@ -69,14 +69,20 @@ async function* fetchEvents(
   { verify, after, follow, signal, onProblem, ...selection }: EventsOptions,
 ): AsyncGenerator<FetchedEvent, void, undefined> {
   const base = url.replace(/\/$/, '');
-  const query = Object.entries(selection).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+  const stream = new URL(`${base}/events/stream`);
+  for (const [name, value] of Object.entries<string | number | undefined>(selection))
+    if (value !== undefined) stream.searchParams.set(name, String(value));
   const pages = fetchPages({
-    url: `${base}/events/stream?${query.join('&')}`,
+    url: stream.href,
     key: adminApiKey,
     findKey: keysOf(verify ?? { jwksUrl: `${base}/.well-known/jwks.json` }),
     ...{ after, follow, signal, onProblem, fetch },
   });
-  for await (const page of pages)
-    for (const { body, cursor } of page)
-      yield { event: body && knownEvent(body), body: body?.toString(), cursor };
+  for await (const { events, cursor: last } of pages) {
+    for (const { body, cursor } of events) {
+      yield { event: knownEvent(body), body: body.toString(), cursor };
+      if (signal?.aborted) return;
+    }
+    if (events.at(-1)?.cursor !== last) yield { event: undefined, body: undefined, cursor: last };
+  }
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isGenuine, KEY_ID_HEADER, reasonOf, SIGNATURE_HEADER, type FindKey } from './verify';
+import { reasonOf, verifySignature, type FindKey } from './verify';
 
 /** Without a new event the service answers after this time. */
 const WAIT_SECONDS = '30';
@@ -10,14 +10,13 @@ const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 60_000;
 /** Longest pause that a service may ask for. */
 const LONGEST_RETRY_AFTER_MS = 3_600_000;
-/** After these, and all from 500, the same request may succeed later. */
-const PASSING = [408, 425, 429];
+/** With `follow: false`, so many failed requests in a row end the events. */
+const MOST_FAILURES = 5;
 
-/** A genuine event, or none if the cursor passes events that were not selected. */
-export interface Fetched {
-  /** The bytes that were signed. */
-  body?: Buffer;
-  /** Goes on after the event. */
+/** The genuine events of an answer. `body`: the bytes that were signed. `cursor`: goes on after the event. */
+export interface FetchedPage {
+  events: { body: Buffer; cursor: string }[];
+  /** Goes on after all, and after those that were not selected. */
   cursor: string;
 }
 
@@ -29,7 +28,7 @@ export interface FetchOptions {
   findKey: FindKey;
   /** Where to go on. By default the first event is the oldest one that the service keeps. */
   after?: string | undefined;
-  /** False: end after the events that there are. By default it waits for further ones. */
+  /** False: end after the events that there are, or NO_ANSWER. By default it waits for further ones. */
   follow?: boolean | undefined;
   /** Ends the events, without an error. */
   signal?: AbortSignal | undefined;
@@ -39,10 +38,11 @@ export interface FetchOptions {
   fetch?: ((request: Request) => Promise<Response>) | undefined;
 }
 
-/** The same request cannot succeed: the service refused it, or sent an event that it has not signed. */
+/** The service refused the request, sent an event that it has not signed, or does not answer. */
 export class FetchError extends Error {
   /**
-   * @param code the `X-Error-Code` of the answer, such as CURSOR_EXPIRED; or EVENT_NOT_GENUINE.
+   * @param code the `X-Error-Code` of the answer, such as CURSOR_EXPIRED; or EVENT_NOT_GENUINE, KEY_INVALID,
+   *   NO_ANSWER.
    * @param cursor of CURSOR_EXPIRED: the first one that the service has. The events before it are lost.
    */
   constructor(
@@ -60,51 +60,57 @@ export class FetchError extends Error {
  *
  * @throws FetchError
  */
-export async function* fetchPages(options: FetchOptions): AsyncGenerator<Fetched[], void, undefined> {
-  const { findKey, follow = true, signal = new AbortController().signal, onProblem } = options;
+export async function* fetchPages(options: FetchOptions): AsyncGenerator<FetchedPage, void, undefined> {
+  const { key, findKey, follow = true, signal = new AbortController().signal, onProblem } = options;
+  // An error of fetch would quote the key.
+  if (!/^[ -~]+$/.test(key))
+    throw new FetchError('The key is empty or not printable ASCII. Set ADMIN_API_KEY.', 'KEY_INVALID');
+  const url = new URL(options.url);
   let { after } = options;
   let failures = 0;
   while (!signal.aborted) {
     const begun = performance.now();
     let askedMs = 0;
     try {
-      const [{ status, headers }, text] = await ask({ ...options, after, follow, signal });
+      // A failed request that waits for the events after now would not know from when on.
+      url.searchParams.set('wait', follow && after !== 'now' ? WAIT_SECONDS : '0');
+      if (after !== undefined) url.searchParams.set('after', after);
+      const [{ status, headers }, text] = await ask(url, signal, options);
       askedMs = Number(headers.get('retry-after')) * 1_000 || 0;
       if (status !== 200) throw failureOf(status, headers.get('x-error-code'), text);
       const page = await pageOf(text, findKey);
-      const cursor = page.at(-1)?.cursor;
+      signal.throwIfAborted();
       failures = 0;
-      if (cursor !== after) yield page;
+      if (page.cursor !== after) yield page;
       else if (!follow) return;
       else if (performance.now() - begun < FIRST_PAUSE_MS) throw new Error('the answer came without waiting');
-      after = cursor;
+      after = page.cursor;
     } catch (thrown) {
       if (signal.aborted) return;
       if (thrown instanceof FetchError) throw thrown;
-      const ownMs = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS);
+      failures += 1;
+      if (!follow && failures === MOST_FAILURES)
+        throw new FetchError(`No events could be fetched: ${reasonOf(thrown)}.`, 'NO_ANSWER');
+      const ownMs = Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS);
       // Clients that a restart of the service cut off do not return at the same moment.
       const randomMs = Math.round(ownMs * (1 - Math.random() / 2));
       const pauseMs = Math.max(randomMs, Math.min(askedMs, LONGEST_RETRY_AFTER_MS));
       onProblem?.({ reason: `Events are fetched again in ${pauseMs} ms: ${reasonOf(thrown)}` });
       await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
-      failures += 1;
     }
   }
 }
 
 /** The answer and its text. */
-async function ask(options: FetchOptions & { signal: AbortSignal }): Promise<[Response, string]> {
-  const { key, after, follow, signal, fetch: send = fetch } = options;
-  const url = new URL(options.url);
-  url.searchParams.set('wait', follow ? WAIT_SECONDS : '0');
-  if (after !== undefined) url.searchParams.set('after', after);
+async function ask(url: URL, signal: AbortSignal, options: FetchOptions): Promise<[Response, string]> {
+  const { key, fetch: send = fetch } = options;
   const headers = { accept: 'application/json', authorization: `Bearer ${key}` };
   const limit = new AbortController();
   // A redirect would take the key elsewhere.
   const request = new Request(url, { headers, redirect: 'manual', signal: limit.signal });
   // Node.js forgets a request that nothing names, with its signal. AbortSignal.any of Node.js 20 forgets an
   // AbortSignal.timeout.
-  const abort = (): void => limit.abort(new Error(`no answer from ${new URL(request.url).host}`));
+  const abort = (): void => limit.abort(new Error(`no answer from ${url.host}`));
   const timer = setTimeout(abort, ANSWER_WITHIN_MS);
   signal.addEventListener('abort', abort);
   try {
@@ -118,25 +124,36 @@ async function ask(options: FetchOptions & { signal: AbortSignal }): Promise<[Re
 
 /** Every refusal of the service has a code; others come from something on the way. */
 function failureOf(status: number, code: string | null, text: string): Error {
-  if (status >= 500 || PASSING.includes(status)) return new Error(`the answer is ${status}`);
+  // The same request may succeed later.
+  if (status >= 500 || [408, 425, 429].includes(status)) return new Error(`the answer is ${status}`);
   if (code === null) return new FetchError(`The answer is ${status}. Correct the address.`, `HTTP_${status}`);
   const { error, cursor } = JSON.parse(text) as { error: { message: string }; cursor?: string };
   return new FetchError(error.message, code, cursor);
 }
 
 /** @throws FetchError EVENT_NOT_GENUINE. */
-async function pageOf(text: string, findKey: FindKey): Promise<Fetched[]> {
+async function pageOf(text: string, findKey: FindKey): Promise<FetchedPage> {
   type Signed = { body: string; signature: string; keyId: string; cursor: string };
-  const { events, cursor: last } = JSON.parse(text) as { events: Signed[]; cursor: string };
-  const page: Fetched[] = [];
-  for (const { body: signed, signature, keyId, cursor } of events) {
-    const body = Buffer.from(signed);
-    if (!(await isGenuine({ [SIGNATURE_HEADER]: signature, [KEY_ID_HEADER]: keyId }, body, findKey)))
-      throw new FetchError(
-        `An event is not signed with a key of the service (${keyId}).`,
-        'EVENT_NOT_GENUINE',
-      );
-    page.push({ body, cursor });
+  const { events: all, cursor: last } = JSON.parse(text) as { events: Signed[]; cursor?: string };
+  if (!last) throw new Error('the answer has no cursor');
+  const events: FetchedPage['events'] = [];
+  for (const { body: signed, signature, keyId, cursor } of all) {
+    const [body, publicKey] = [Buffer.from(signed), await findKey(keyId)];
+    // A new key may be published later than the first event that it signs.
+    if (publicKey === undefined) throw new Error(`the service does not publish the key ${keyId}`);
+    if (!verifySignature(signature, body, publicKey))
+      throw new FetchError(`An event is not signed with the key ${keyId}.`, 'EVENT_NOT_GENUINE');
+    events.push({ body, cursor });
   }
-  return page.at(-1)?.cursor === last ? page : [...page, { cursor: last }];
+  return { events, cursor: last };
+}
+
+/**
+ * Whether keys may go to an address, and come from it. Over plain http, anybody on the way could replace the
+ * keys, and read the key of the requests.
+ */
+export function isSafeUrl(text: string): boolean {
+  const { protocol, hostname = '', username, password } = URL.canParse(text) ? new URL(text) : {};
+  const isThisMachine = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
+  return !username && !password && (protocol === 'https:' || (protocol === 'http:' && isThisMachine));
 }

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
 import { parseArgs, parseEnv } from 'node:util';
-import { FetchError, fetchPages, type FetchOptions } from './fetch-events';
+import { FetchError, fetchPages, isSafeUrl, type FetchOptions } from './fetch-events';
 import { startReceiver } from './receiver';
 import { EventStore, parseEvent, type StoredEvent, type StoreOptions } from './store';
 import { onlyKey, publishedKeys, type FindKey } from './verify';
@@ -56,7 +56,8 @@ async function main(): Promise<void> {
     if (key === '')
       throw new Error('RECEIVER_API_KEY is not set. Set it to the ADMIN_API_KEY of the service.');
     const stream = new URL(url);
-    if (retractions) stream.searchParams.set('retractions', 'true');
+    // A subscription's own option must not differ from the rule by which the store finds duplicates.
+    stream.searchParams.set('retractions', String(retractions));
     return fetchUntilStopped({ ...options, url: stream.href, key });
   }
   const receiver = await startReceiver({
@@ -86,10 +87,14 @@ async function fetchUntilStopped(
     const after = existsSync(cursorFile) ? readFileSync(cursorFile, 'utf8') : undefined;
     print({ fetching: options.url });
     for await (const page of fetchPages({ ...options, after, signal: stop.signal })) {
-      const events = page.flatMap(({ body }) => (body && parseEvent(body)) ?? []);
-      await Promise.all(events.map((event) => store.add(event)));
+      const added = page.events.map(async ({ body, cursor }) => {
+        const event = parseEvent(body);
+        if (event) await store.add(event);
+        else options.onProblem?.({ reason: `Not an event, left out. Its cursor is ${cursor}.` });
+      });
+      await Promise.all(added);
       // Only now: a process that ends before it fetches the same events again, and finds them as duplicates.
-      await writeFile(`${cursorFile}.new`, page.at(-1)?.cursor ?? '', { mode: 0o600, flush: true });
+      await writeFile(`${cursorFile}.new`, page.cursor, { mode: 0o600, flush: true });
       await rename(`${cursorFile}.new`, cursorFile);
     }
   } catch (cause) {
@@ -153,11 +158,8 @@ function readKeys(setting: Setting, fetched: string | undefined): FindKey {
   return publishedKeys(url);
 }
 
-/** Over plain http, anybody on the way could replace the keys, and read the key of the requests. */
 function requireSafe(name: string, text: string, path: string): void {
-  const { protocol, hostname = '', username, password } = URL.canParse(text) ? new URL(text) : {};
-  const isThisMachine = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
-  if (!username && !password && (protocol === 'https:' || (protocol === 'http:' && isThisMachine))) return;
+  if (isSafeUrl(text)) return;
   throw new Error(
     `${name} is not an https URL without user and password (http is accepted for this machine only). ` +
       `Set it to an address such as https://trade.example.com/${path}.`,

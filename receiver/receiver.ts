@@ -169,6 +169,5 @@ function boundConnections(server: Server): void {
 
 async function closeServer(server: Server): Promise<void> {
   const patience = setTimeout(() => server.closeAllConnections(), CLOSE_TIMEOUT_MS);
-  await once(server.close(), 'close');
-  clearTimeout(patience);
+  await once(server.close(), 'close').finally(() => clearTimeout(patience));
 }

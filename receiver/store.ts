@@ -271,7 +271,8 @@ export class EventStore {
         }
         this.#handOn();
       } catch (cause) {
-        batch.forEach(({ failed }) => failed(cause));
+        // An event must not be stored before an earlier one of its token.
+        [...batch, ...this.#waiting.splice(0)].forEach(({ failed }) => failed(cause));
       }
     }
     this.#writing = undefined;

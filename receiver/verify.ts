@@ -151,9 +151,13 @@ function keyOf(jwk: unknown): [string, KeyObject][] {
   }
 }
 
-/** An abort has its reason as the cause. Several addresses that cannot be reached have a code only. */
+/**
+ * The TypeError of `fetch` and an AbortError have the reason as their cause. Several addresses that cannot be
+ * reached have a code only.
+ */
 export function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return String(thrown);
-  if (thrown.cause instanceof Error) return reasonOf(thrown.cause);
+  const isWrapped = thrown instanceof TypeError || thrown.name === 'AbortError';
+  if (isWrapped && thrown.cause instanceof Error) return reasonOf(thrown.cause);
   return thrown.message || ('code' in thrown ? String(thrown.code) : thrown.name);
 }

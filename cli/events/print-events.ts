@@ -1,8 +1,10 @@
 import { createClient, FetchError } from '../../client/create-client';
+import { isSafeUrl } from '../../receiver/fetch-events';
 import { ServiceError } from '../../service/base/errors';
 import { readSettings } from '../../service/config/config';
 import { settingOf } from '../../service/config/settings';
-import { print, printEntry, tell, type Answer } from '../answer';
+import { print, printEntry, tell, tellWhole, type Answer } from '../answer';
+import { invalid } from '../errors';
 
 /** The options of `tdoc events`. */
 export interface PrintEventsOptions {
@@ -14,6 +16,11 @@ export interface PrintEventsOptions {
 
 /** Prints the events of a running service as they come, until all are printed, or until Ctrl-C. */
 export async function printEvents({ follow, after, url, json }: PrintEventsOptions): Promise<Answer> {
+  if (url !== undefined && !isSafeUrl(url))
+    throw invalid(
+      '--url is not an https URL without user and password (http is accepted for this machine only).',
+      'Set it to an address such as https://trade.example.com.',
+    );
   const { settings } = readSettings();
   const adminApiKey = settingOf(settings, 'ADMIN_API_KEY');
   const host = settingOf(settings, 'HOST').replace(/^(0\.0\.0\.0|::)$/, 'localhost');
@@ -23,7 +30,7 @@ export async function printEvents({ follow, after, url, json }: PrintEventsOptio
   process.once('SIGINT', () => stop.abort());
   const onProblem = ({ reason }: { reason: string }): void => tell(reason);
   const events = client.events({ after, follow: follow === true, signal: stop.signal, onProblem });
-  let last = after;
+  let last: string | undefined;
   try {
     for await (const { body, cursor } of events) {
       const event = body === undefined ? undefined : (JSON.parse(body) as Printed);
@@ -33,11 +40,12 @@ export async function printEvents({ follow, after, url, json }: PrintEventsOptio
     }
   } catch (thrown) {
     if (!(thrown instanceof FetchError)) throw thrown;
-    const first = thrown.cursor === undefined ? '' : ` The first cursor is ${thrown.cursor}.`;
-    throw new ServiceError('EVENTS_REFUSED', `${thrown.code}: ${thrown.message}${first}`, { cause: thrown });
+    last = thrown.cursor ?? last;
+    throw new ServiceError('EVENTS_REFUSED', `${thrown.code}: ${thrown.message}`, { cause: thrown });
+  } finally {
+    if (last !== undefined) tellWhole(`To go on: npx tdoc events --follow --after ${last}`);
   }
-  const remarks = last === undefined ? [] : [`To go on: npx tdoc events --follow --after ${last}`];
-  return { lines: [], json: [], isJsonLines: true, isYes: true, remarks };
+  return { lines: [], json: [], isJsonLines: true, isYes: true };
 }
 
 interface Printed {

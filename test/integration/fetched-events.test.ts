@@ -170,14 +170,28 @@ describe('events of the client', () => {
       stderr: 'To go on: npx tdoc events --follow --after c3\n',
     });
     const error = { message: 'They were removed.' };
-    const expired = refusing(
-      410,
-      { 'X-Error-Code': 'CURSOR_EXPIRED' },
-      JSON.stringify({ error, cursor: 'c9' }),
-    );
+    const cursor = 'c'.repeat(14_000);
+    const expired = refusing(410, { 'X-Error-Code': 'CURSOR_EXPIRED' }, JSON.stringify({ error, cursor }));
     stream.nextAnswers.push(expired);
     const refused = await run('--follow', '--after', 'c1');
     expect(refused).to.include({ code: 2, stdout: '' });
-    expect(refused.stderr).to.match(/^CURSOR_EXPIRED: They were .* first cursor is c9\. \[EVENTS_REFUSED\]/);
+    expect(refused.stderr).to.include(`To go on: npx tdoc events --follow --after ${cursor}\n`);
+    expect(refused.stderr).to.match(/^CURSOR_EXPIRED: They were removed\. \[EVENTS_REFUSED\]/m);
+    stream.record(sampleEvent(4), sampleEvent(5));
+    const forged = await run('--follow', '--after', 'c1');
+    expect(forged.stderr).to.match(/^To go on: .* --after c3\nEVENT_NOT_GENUINE: /);
+  });
+
+  it('are not printed without a key, and not over http from another machine', async () => {
+    const run = (url: string, settings: Record<string, string>) =>
+      askTdocInProcess(['events', '--url', url], settings);
+    const [http, noKey] = [
+      await run('http://carrier.example', { ADMIN_API_KEY: KEY }),
+      await run(stream.url, {}),
+    ];
+    expect([http.code, noKey.code]).to.deep.equal([2, 2]);
+    expect(http.stderr).to.match(/^--url is not an https URL.* \[ARGUMENT_INVALID\]/);
+    expect(noKey.stderr).to.match(/^KEY_INVALID: .* Set ADMIN_API_KEY\. \[EVENTS_REFUSED\]/);
+    expect(stream.requests).to.deep.equal([]);
   });
 });

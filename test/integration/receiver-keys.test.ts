@@ -1,6 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { expect } from 'chai';
-import { publishedKeys, type FindKey } from '../../receiver/verify';
+import { publishedKeys, reasonOf, type FindKey } from '../../receiver/verify';
 import { publicJwkOf, type PublicJwk } from '../../service/base/signing-keys';
 import { serve, type TestServer } from '../helpers/http-server';
 
@@ -92,6 +92,13 @@ describe('published keys of the service in the receiver', () => {
     expect(await found('other')).to.equal(undefined);
     expect(await found(first.kid)).to.equal(undefined);
     expect(await found(second.kid)).to.equal(second.x);
+  });
+
+  it('are told of with the address, also as the reason why events are not fetched', async () => {
+    answer = { status: 404, body: '' };
+    const failure: unknown = await findKey(first.kid).catch((error: unknown) => error);
+    expect(reasonOf(failure)).to.match(/^The keys at .*jwks\.json cannot be fetched: the answer is 404$/);
+    expect(reasonOf(new TypeError('fetch failed', { cause: new Error('ended') }))).to.equal('ended');
   });
 
   for (const [what, wrong, reason] of [

@@ -134,6 +134,19 @@ describe('receiver as a process', () => {
     expect(await third.ended).to.equal(0);
   });
 
+  it('asks for retractions only with --retractions, and tells of what is not an event', async () => {
+    const stream = await startEventStream();
+    stream.record({ specversion: '1.0' });
+    const command = [...RECEIVER, `--fetch=${stream.url}/events/stream?subscription=s`];
+    const receiver = start({ RECEIVER_API_KEY: 'secret' }, command);
+    await eventually('it goes on', () => stream.requests.length > 1);
+    const query = { subscription: 's', retractions: 'false', wait: '30' };
+    expect(stream.requests.map((one) => one.query)).to.deep.equal([query, { ...query, after: 'c1' }]);
+    receiver.kill('SIGTERM');
+    expect([await receiver.ended, stored()]).to.deep.equal([0, '']);
+    expect(receiver.errors()).to.equal('{"reason":"Not an event, left out. Its cursor is c1."}\n');
+  });
+
   it('stops if the events after its cursor were removed, and says how to go on', async () => {
     const stream = await startEventStream();
     const error = JSON.stringify({ error: { message: 'They were removed.' }, cursor: 'c9' });

@@ -10,11 +10,12 @@ import {
   startReceiver,
   type RunningReceiver,
 } from '../../receiver/receiver';
-import type { StoredEvent } from '../../receiver/store';
+import { EventStore, type StoredEvent } from '../../receiver/store';
 import { onlyKey, type FindKey } from '../../receiver/verify';
 import { newDeferred } from '../../service/base/time';
 import { eventually } from '../helpers/eventually';
 import { rawRequest, textOf, type RawRequest } from '../helpers/processes/raw-request';
+import { replace } from '../helpers/processes/tdoc-in-process';
 import { owned, stopLater } from '../helpers/resources';
 import {
   newSender,
@@ -389,6 +390,22 @@ describe('receiver over HTTP', () => {
     }
     await answers;
     expect(order).to.deep.equal(['write', 'datasync', 'answered', 'answered']);
+  });
+
+  it('stores no event if an earlier one could not be written', async () => {
+    const path = join(folder, 'failing.jsonl');
+    const store = owned('the store', await EventStore.open(path, { onEvent: () => undefined }), 'close');
+    const file = await openFile(path);
+    const files = Object.getPrototypeOf(file) as { write: FileHandle['write'] };
+    await file.close();
+    const write = (): Promise<never> => {
+      goOn();
+      return Promise.reject(new Error('no space left'));
+    };
+    const goOn = stopLater('a failing write', replace(files, { write }));
+    const added = [1, 2].map((number) => store.add(sampleEvent(number)));
+    for (const one of await Promise.allSettled(added)) expect(one.status).to.equal('rejected');
+    for (const number of [1, 2]) expect(await store.add(sampleEvent(number))).to.equal('stored');
   });
 
   it('answers 401 under an unknown key, 500 if the keys cannot be fetched, and stores neither', async () => {
