@@ -68,8 +68,8 @@ const FETCHED = z
     source: source.describe('The registry, `urn:service:<chain id>:<address>`. Absent: all registries.'),
     types: listed(
       types,
-      'A type of events. Absent: all types of events of registries. Operational events are recorded only if ' +
-        'a subscription names their types.',
+      'A type of events. Absent: all types of events of registries. Operational events are recorded only ' +
+        'if a subscription names their types.',
     ),
     tokens: listed(DIALECTS.tokens, 'A token id.'),
     parties: listed(DIALECTS.parties, 'An address in `data.payload`.'),
