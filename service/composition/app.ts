@@ -177,10 +177,10 @@ export function mostConnections(
   return Math.min(Math.max(Math.floor((openFiles - own) / 3), LEAST_CONNECTIONS), MOST_CONNECTIONS);
 }
 
-/** Connections reserved for requests that create no document, such as GET /health. */
+/** Connections reserved for requests that do not wait, such as GET /health. */
 const OF_OTHER_REQUESTS = 8;
 
-/** The highest number of concurrent requests that create documents. */
+/** The highest number of concurrent requests that create documents, or wait for events. */
 export function creatingAtOnce(callers: number): number {
   return callers - OF_OTHER_REQUESTS;
 }

@@ -8,7 +8,7 @@ import { answerConsole, type Console } from './console-routes';
 import { cors, createGate } from './gate';
 import { errors, unanswered, wellFormed } from './errors';
 import { requestLog, type RequestState } from './request-log';
-import { callerLeft } from './limits';
+import { callerLeft, limitCallers } from './limits';
 import { createOperationRouter, tellAnswers } from './operation-router';
 import { answerDocuments, type DocumentParts } from './routes/documents';
 import { answerPublished, type PublishedParts } from './routes/published';
@@ -21,6 +21,8 @@ import { createKeyRefusal } from './wrong-keys';
 export interface HttpAppOptions extends DocumentParts, PublishedParts {
   /** Without it the endpoints of the admin do not exist. */
   adminApiKey?: string | undefined;
+  /** How many requests may wait for a document or an event at once; undefined: any number. */
+  callersAtOnce?: number | undefined;
   development: boolean;
   logger: Logger;
   mask: (text: string) => string;
@@ -47,9 +49,10 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   const gate = createGate({ apiKey, adminApiKey, sessions: consoleParts?.sessions, refuseKey });
   const operations = createOperationRouter(time, gate, options.isDatabaseRemoved);
   answerPublished(operations, options);
-  answerDocuments(operations, options);
+  const limitCaller = limitCallers(time, options.callersAtOnce ?? Infinity);
+  answerDocuments(operations, options, limitCaller);
   if (registries) answerRegistries(operations, registries);
-  if (subscriptions) answerSubscriptions(operations, subscriptions);
+  if (subscriptions) answerSubscriptions(operations, subscriptions, limitCaller);
   if (answers) answerQuestions(operations, answers, consoleParts?.overview);
   if (consoleParts) answerConsole(operations, { ...consoleParts, refuseKey });
   const app = new Koa<RequestState>();

@@ -54,14 +54,18 @@ export function limitBodies(time: Time, options: BodyLimitsOptions = {}): Permit
 
 const RETRY_AFTER_MS = 10_000;
 
+/** Resolves when the request may wait for its answer. */
+export type LimitCaller = (ctx: CallerContext) => Promise<void>;
+
 /**
  * Refuses requests above the limit with 503, before their bodies are read. While the chain makes no blocks,
- * each request waits for minutes. Without a limit such requests would take all connections, also those of GET
- * /health, and a supervisor would consider the service dead.
+ * each POST /create waits for minutes, and those who fetch events wait for the next one. Without a limit such
+ * requests would take all connections, also those of GET /health, and a supervisor would consider the service
+ * dead.
  */
-export function limitCallers(time: Time, most: number): (ctx: CallerContext) => Promise<void> {
+export function limitCallers(time: Time, most: number): LimitCaller {
   const options = { permits: most, waiting: 0, waitMs: RETRY_AFTER_MS };
-  const semaphore = createSemaphore(time, options, 'Too many documents at once: send it again later.');
+  const semaphore = createSemaphore(time, options, 'Too many requests wait: send it again later.');
   return async ({ res, req, state }) => {
     const leave = await semaphore.acquire(state.left);
     // The connection may end before the answer is sent: the document may be issued all the same.

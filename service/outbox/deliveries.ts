@@ -183,7 +183,13 @@ function orNone<T>(values: readonly T[], none: T): readonly T[] {
   return values.length > 0 ? values : [none];
 }
 
-/** Reads the newest events of these feeds, from a key on. `among`: only those whose keys it selects. */
+/** Counted, because PostgreSQL could hash the whole table for `exists`. */
+const ATTEMPTS_OF_EVENT = sql<number>`(select count(*) from attempts where attempts.event = events.id)`;
+
+/**
+ * Reads the newest events of these feeds, from a key on, without those that only clients may have that fetch.
+ * `among`: only those whose keys it selects.
+ */
 function newestEvents(
   db: Kysely<Schema>,
   feeds: readonly number[],
@@ -198,6 +204,8 @@ function newestEvents(
   return selectEvents(db)
     .where('feeds.id', 'in', orNone(feeds, 0))
     .where('events.id', '<=', from)
+    .where('events.audience', '<>', 'fetching')
+    .where((eb) => eb.or([eb('events.orphaned_at', 'is', null), eb(ATTEMPTS_OF_EVENT, '>', 0)]))
     .$if(among !== undefined, (query) => query.where('events.id', 'in', among ?? []))
     .$if(tokenId !== undefined, (query) =>
       query.where('tokens.feed', 'in', orNone(feeds, 0)).where('tokens.token_id', '=', tokenId ?? ''),

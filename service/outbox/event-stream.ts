@@ -3,7 +3,8 @@ import { CursorExpiredError, RequestError } from '../base/errors';
 import type { RegistryName } from '../base/registry-name';
 import type { Schema } from '../database/schema';
 import { RETRACTED_TYPE, sourceOf, type CloudEvent } from '../events/cloud-event';
-import type { EventRules } from '../events/select-events';
+import { OPERATIONS } from '../events/conditions';
+import { namesOperations, type EventRules } from '../events/select-events';
 import { registryOfFeed } from './feeds';
 import type { Cursors, StreamPlace } from './stream-cursor';
 
@@ -91,8 +92,10 @@ export async function readStream(
   { after, rules, limit }: Fetched,
 ): Promise<StreamPage> {
   const { source } = rules.selection;
-  const streams = current.filter(({ registry }) => source === undefined || sourceOf(registry) === source);
-  const start = startOf(cursors, streams, after);
+  const sources = [source, ...(namesOperations(rules.selection) ? [`urn:service:${OPERATIONS}`] : [])];
+  const isSelected = ({ registry }: Stream) => source === undefined || sources.includes(sourceOf(registry));
+  const streams = current.filter(isSelected);
+  const start = beginningOf(cursors, streams, after);
   expectKept(cursors, start, streams);
   const positions = new Map(start.positions);
   const positionIn = ({ feed }: Pick<Stream, 'feed'>): number => positions.get(feed) ?? 0;
@@ -123,7 +126,10 @@ export async function readStream(
     }
   // A purge may have removed events while they were read.
   const looked = streams.filter((one) => positionIn(one) > (start.positions.get(one.feed) ?? 0));
-  if (looked.length > 0) expectKept(cursors, start, (await readStreams(db, looked)).current);
+  const present = looked.length > 0 ? (await readStreams(db, looked)).current : [];
+  if (after === undefined && !isKept(start, present))
+    return readStream(db, cursors, await readStreams(db), { after, rules, limit });
+  expectKept(cursors, start, present);
   return {
     events,
     cursor: cursors.write({ positions, turn }),
@@ -132,11 +138,11 @@ export async function readStream(
 }
 
 /** The place after which reading begins, with a position in each of these streams. */
-function startOf(cursors: Cursors, streams: readonly Stream[], after: Fetched['after']): StreamPlace {
+function beginningOf(cursors: Cursors, streams: readonly Stream[], after: Fetched['after']): StreamPlace {
   const isText = after !== undefined && after !== 'now';
   const given: StreamPlace = isText ? (cursors.read(after) ?? refuse()) : { positions: new Map(), turn: 0 };
-  const beginning = ({ last, purged }: Stream): number => (after === 'now' ? last : isText ? 0 : purged);
-  const all = new Map(streams.map((one) => [one.feed, beginning(one)]));
+  const first = ({ last, purged }: Stream): number => (after === 'now' ? last : isText ? 0 : purged);
+  const all = new Map(streams.map((one) => [one.feed, first(one)]));
   for (const [feed, position] of given.positions) all.set(feed, position);
   // Its database was replaced by an older copy: the next events would have positions that it has passed.
   if (streams.some(({ feed, last }) => (all.get(feed) ?? 0) > last)) refuse();
@@ -145,17 +151,22 @@ function startOf(cursors: Cursors, streams: readonly Stream[], after: Fetched['a
 
 function refuse(): never {
   const message =
-    'The parameter after is no cursor of this service, or of a time that an older copy of its database does not ' +
-    'know. Leave it out, or begin with after=now.';
+    'The parameter after is no cursor of this service, or of a time that an older copy of its database ' +
+    'does not know. Leave it out, or begin with after=now.';
   throw new RequestError('CURSOR_INVALID', message);
 }
 
+/** Whether no event after the place was purged. */
+function isKept({ positions }: StreamPlace, streams: readonly Stream[]): boolean {
+  return streams.every(({ feed, purged }) => (positions.get(feed) ?? 0) >= purged);
+}
+
 /** @throws CursorExpiredError with the first cursor that goes on. */
-function expectKept(cursors: Cursors, { positions, turn }: StreamPlace, streams: readonly Stream[]): void {
-  const kept = new Map(positions);
-  for (const { feed, purged } of streams) if ((kept.get(feed) ?? 0) < purged) kept.set(feed, purged);
-  const isKept = [...kept].every(([feed, position]) => positions.get(feed) === position);
-  if (!isKept) throw new CursorExpiredError(cursors.write({ positions: kept, turn }));
+function expectKept(cursors: Cursors, place: StreamPlace, streams: readonly Stream[]): void {
+  if (isKept(place, streams)) return;
+  const positions = new Map(place.positions);
+  for (const { feed, purged } of streams) positions.set(feed, Math.max(purged, positions.get(feed) ?? 0));
+  throw new CursorExpiredError(cursors.write({ positions, turn: place.turn }));
 }
 
 /** Reads rows of a stream up to its end as it was read, each retraction with the body of its event. */

@@ -1,4 +1,5 @@
 import type { Transaction } from 'kysely';
+import { traceOfEvent } from '../base/trace';
 import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
@@ -84,7 +85,7 @@ export async function recordRange(
       const key = orphan?.key ?? inserted.get(id);
       // It was stored before.
       if (key === undefined) continue;
-      if (orphan) await mineAgain(transaction, { feed, key }, event);
+      if (orphan) await mineAgain(transaction, { feed, orphan, again }, event, now);
       entries.push(...entriesFor({ ...event, key, again }, recipients.channelsFor(cloudEvent)));
       if (event.orphan === undefined || event.orphan.deliveredTo.size === 0) added++;
     }
@@ -123,12 +124,23 @@ export function entriesFor(
 
 const NONE: ReadonlySet<number> = new Set();
 
-/** Marks an orphan as on the chain again, and replaces its body: a channel may receive it later. */
+/**
+ * Marks an orphan as on the chain again, and replaces its body: a channel may receive it later. One that is
+ * not in the stream takes the place of its further announcement, which is then needless.
+ */
 async function mineAgain(
   db: Transaction<Schema>,
-  { feed, key }: { feed: number; key: number },
-  { at: { blockNumber, blockHash, blockLogIndex }, cloudEvent }: Recognised,
+  { feed, orphan, again }: { feed: number; orphan: Orphan; again: number | undefined },
+  { at: { blockNumber, blockHash, blockLogIndex, trace }, cloudEvent }: Recognised,
+  now: number,
 ): Promise<void> {
+  const place = orphan.isInStream
+    ? undefined
+    : await db
+        .deleteFrom('events')
+        .where('id', '=', again ?? 0)
+        .returning('position')
+        .executeTakeFirst();
   await db
     .updateTable('events')
     .set({
@@ -137,8 +149,10 @@ async function mineAgain(
       block_hash: blockHash,
       log_index: blockLogIndex,
       body: JSON.stringify(cloudEvent),
+      ...place,
+      ...(!orphan.isAttempted && { recorded_at: now, trace: trace ?? traceOfEvent(cloudEvent.id) }),
     })
-    .where('id', '=', key)
+    .where('id', '=', orphan.key)
     .execute();
   await db
     .updateTable('orphans')
@@ -150,12 +164,15 @@ async function mineAgain(
     .execute();
 }
 
-/** An event that subscribers have, or may have, and whose block was orphaned. */
+/** An event whose block was orphaned. Subscribers, or those who fetch, may have it. */
 export interface Orphan {
   /** Key of its row. */
   key: number;
   /** As it was sent. */
   sent: CloudEvent;
+  isAttempted: boolean;
+  /** Before migration 0019, orphans were taken back only where they were sent. The others left the stream. */
+  isInStream: boolean;
   /** The channels to which an attempt is known to have succeeded. */
   deliveredTo: ReadonlySet<number>;
   /** The channels in which its last entry is a retraction, sent or waiting. */
@@ -258,7 +275,7 @@ function placeOf({ transactionHash, logIndex }: RegistryEvent): string {
 const orphanedRows = compiled((db, { feed }: { feed: number }) =>
   db
     .selectFrom('events')
-    .select(['id', 'token', 'body'])
+    .select(['id', 'token', 'body', 'position'])
     .where('feed', '=', feed)
     .where('orphaned_at', 'is not', null)
     .where('audience', '=', 'all')
@@ -283,9 +300,12 @@ async function orphansOf(
   );
   const retractions = entries.filter(({ type }) => type === RETRACTED_TYPE);
   const retractedFor = channelsByEvent(retractions.map((one) => ({ ...one, event: one.original })));
-  return rows.map(({ id, body }) => ({
+  const attempted = new Set(attempts.map(({ event }) => event));
+  return rows.map(({ id, body, position }) => ({
     key: id,
     sent: JSON.parse(body) as CloudEvent,
+    isAttempted: attempted.has(id),
+    isInStream: position !== null,
     deliveredTo: deliveredTo.get(id) ?? NONE,
     retractedFor: retractedFor.get(id) ?? NONE,
   }));

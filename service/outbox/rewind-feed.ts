@@ -37,8 +37,9 @@ interface OrphanedEvent {
 
 /**
  * Rewinds a feed to a block that is still on the chain, in one transaction. Undelivered events of later
- * blocks are withdrawn, delivered ones are recorded as orphans. Channels with retractions get a retraction of
- * each orphan that they received, or may have; clients that fetch with retractions get one of each event.
+ * blocks are withdrawn from the queues, delivered ones are recorded as orphans. The rows of all stay, marked
+ * as orphaned. Channels with retractions get a retraction of each orphan that they received, or may have;
+ * those who fetch with retractions get one of each event.
  *
  * @returns `in flight`, with nothing changed, while an event of an affected token is being delivered: the
  *   outcome of the delivery decides whether the event is an orphan. Hold the feed, so that no delivery

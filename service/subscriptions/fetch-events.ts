@@ -70,6 +70,7 @@ export function createEventFetching(parts: FetchingParts): EventFetching {
   /** Requests that may wait. */
   let patient = 0;
   let isStopped = false;
+  let isFailing = false;
   /** Those who wait, with what they have seen. */
   const waiting = new Map<(streams: Streams | undefined) => void, number>();
 
@@ -79,8 +80,10 @@ export function createEventFetching(parts: FetchingParts): EventFetching {
       const streams = await readStreams(db);
       if (streams.total > latest.total) latest = streams;
       for (const [wake, seen] of waiting) if (latest.total > seen) wake(latest);
+      isFailing = false;
     } catch (error) {
-      logger.warn({ error }, `new events cannot be looked for now: ${messageOf(error)}`);
+      if (!isFailing) logger.warn({ error }, `new events cannot be looked for now: ${messageOf(error)}`);
+      isFailing = true;
     }
   }
 

@@ -1,10 +1,15 @@
 import { expect } from 'chai';
+import type { SubscriptionRoutes } from '../../service/http/routes/subscriptions';
 import { eventually } from '../helpers/eventually';
 import { accepting, mintedDocument, startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app';
 import { API_KEY, AUTHORIZATION } from '../helpers/processes/documents-call';
 import { createRequest, rawCreate, rawRequest, type RawRequest } from '../helpers/processes/raw-request';
 
 const MOST = 3;
+const ADMIN_API_KEY = 'the key of the admin';
+const FETCHING: Pick<SubscriptionRoutes, 'fetchEvents'> = {
+  fetchEvents: async () => ({ events: [], cursor: 'c' }),
+};
 
 describe('POST /create with the maximum number of waiting callers', () => {
   let app: RunningHttpApp;
@@ -17,6 +22,8 @@ describe('POST /create with the maximum number of waiting callers', () => {
     finish = [];
     app = await startHttpApp({
       callersAtOnce: MOST,
+      adminApiKey: ADMIN_API_KEY,
+      subscriptions: FETCHING as SubscriptionRoutes,
       issuing: accepting(async () => {
         await new Promise<void>((resolve) => finish.push(resolve));
         return mintedDocument();
@@ -43,6 +50,15 @@ describe('POST /create with the maximum number of waiting callers', () => {
       .and.match(/\r\nRetry-After: [1-9]\d*\r\n/);
     expect((await fetch(`${app.url}/health`)).status).to.equal(200);
     expect(app.log.find(({ code }) => code === 'BUSY')).to.include({ level: 'warn', status: 503 });
+  });
+
+  it('answers 503 to those who would wait for events, and others get theirs', async () => {
+    const headers = { Authorization: `Bearer ${ADMIN_API_KEY}` };
+    for (const [query, status] of [
+      ['?wait=1', 503],
+      ['', 200],
+    ] as const)
+      expect((await fetch(`${app.url}/events/stream${query}`, { headers })).status, query).to.equal(status);
   });
 
   it('accepts the next request when a waiting one is answered', async () => {

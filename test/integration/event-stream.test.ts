@@ -12,12 +12,14 @@ import { purgeEvents } from '../../service/outbox/purge-events';
 import { restoreEvents } from '../../service/outbox/refill';
 import { readCursors, type Cursors } from '../../service/outbox/stream-cursor';
 import { addSubscription } from '../../service/subscriptions/stored-subscriptions';
-import { blocksOf, emptyOutbox } from '../helpers/database/empty-outbox';
+import { blocksOf, delivered, emptyOutbox } from '../helpers/database/empty-outbox';
 import { describeOnEngines, newState, openState } from '../helpers/database/engines';
 import { eventIn, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
 import { subscribe } from '../helpers/database/subscriber';
 import { stopLater } from '../helpers/resources';
 import { subscriptionWith } from '../helpers/subscription-body';
+
+const TRACE = `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`;
 
 interface Wanted extends Selection {
   limit?: number;
@@ -98,7 +100,27 @@ describeOnEngines('fetched events', (on, engine) => {
     expect(blocksOf(await deliverAll())).to.deep.equal([3]);
   });
 
-  it('take an event back once for clients that fetch, however many channels know it otherwise', async () => {
+  it('are recorded anew when they are mined again, unless they were sent before', async () => {
+    await store(2, [eventIn(2, 1n), eventIn(2, 2n)]);
+    const [sent] = await outbox.claim(1);
+    if (sent) await outbox.settle(delivered(sent, outbox.now));
+    await rewind(1);
+    const before = outbox.now;
+    outbox.now += 1_000;
+    await store(2, [eventIn(2, 1n, { trace: TRACE }, 'b'), eventIn(2, 2n, { trace: TRACE }, 'b')], 'b');
+    const rows = await on.database.db
+      .selectFrom('events')
+      .select(['recorded_at', 'trace'])
+      .where('audience', '=', 'all')
+      .orderBy('id')
+      .execute();
+    expect(rows.map(({ recorded_at, trace }) => [recorded_at, trace === TRACE])).to.deep.equal([
+      [before, false],
+      [outbox.now, true],
+    ]);
+  });
+
+  it('take an event back once for those who fetch, however many channels know it differently', async () => {
     const channel = await subscribe(on.database, SAMPLE_FEED, { config: { retractions: true } });
     await store(2, [eventIn(2, 1n)]);
     await outbox.deliverAll(channel);
@@ -142,6 +164,20 @@ describeOnEngines('fetched events', (on, engine) => {
     expect(numbers(await page())).to.deep.equal([3]);
   });
 
+  it('come from the new beginning when a purge moves it while they are read', async () => {
+    await store(1, [eventIn(1, 1n)]);
+    await deliverAll();
+    await store(2, [eventIn(2, 2n)]);
+    await keepBlocks(on.database.db, outbox.feed.id, [], 1);
+    const before = await readStreams(on.database.db);
+    const { cursor } = await page('now');
+    expect(await purge(outbox.now + 1)).to.equal(1);
+    const rules = compileRules(JSON.stringify({ config: { startFrom: 'beginning', retractions: true } }));
+    const wanted = { limit: 100, rules };
+    expect(numbers(await readStream(on.database.db, cursors, before, wanted))).to.deep.equal([2]);
+    expect(numbers(await page(cursor))).to.deep.equal([]);
+  });
+
   it('leave no position to others when the last of them are purged', async () => {
     await store(1, [eventIn(1, 1n)]);
     const all = await page();
@@ -176,6 +212,21 @@ describeOnEngines('fetched events', (on, engine) => {
     const { cursor } = await page();
     await on.database.db.updateTable('feeds').set({ last_position }).execute();
     expect(codeOf(await refusal(page(cursor)))).to.equal('CURSOR_INVALID');
+  });
+
+  it('of operations come to those who name their types, with the events of one registry', async () => {
+    const types = ['com.service.etr.operations.feed_stopped', 'com.service.etr.holder_transfer'];
+    const source = `urn:service:31337:${SAMPLE_REGISTRY.registryAddress}`;
+    const subscription = { ...subscriptionWith({ types, source }), id: randomUUID() };
+    await addSubscription(on.database, subscription, undefined, 1);
+    const about = { ...aboutFeed(`31337:0x${'11'.repeat(20)}`), since: 1 };
+    const sight = { conditions: [{ what: 'feed_stopped' as const, ...about }] };
+    await noteSight(on.database, 'an observer', { sight, seen: [], now: 1 });
+    await store(1, [eventIn(1, 1n)]);
+    const typesIn = ({ events }: StreamPage): string[] =>
+      events.map(({ body }) => (JSON.parse(body) as ServiceEvent).type);
+    expect(typesIn(await page(undefined, { types, source }))).to.have.members(types);
+    expect(typesIn(await page(undefined, { source }))).to.deep.equal(types.slice(1));
   });
 
   it('that few want are looked for a bounded number of rows at a time', async () => {

@@ -102,6 +102,15 @@ describeOnEngines('the list of deliveries', (on, engine) => {
       expect(await listed(wanted, 5), JSON.stringify(wanted)).to.deep.equal([]);
   });
 
+  it('has no events that only clients may have that fetch', async () => {
+    await outbox.store(2, [eventIn(2, 7n), eventIn(2, 8n)]);
+    await rewindFeed(outbox.database, outbox.feed, { number: 1, hash: hashOf(1) }, outbox.now);
+    const { transactionHash } = eventIn(2, 7n);
+    await outbox.store(3, [eventIn(3, 7n, { transactionHash }, 'b')], 'b');
+    const { events } = await listEvents(outbox.database.db, {});
+    expect(events.map(({ blockNumber, tokenId }) => [blockNumber, tokenId])).to.deep.equal([[3, '7']]);
+  });
+
   it('has the events of a token by operation, without retractions and orphaned events', async () => {
     const { database, feed } = outbox;
     const channel = await subscribe(database, SAMPLE_FEED, { config: { retractions: true } });

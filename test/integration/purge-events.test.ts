@@ -48,6 +48,21 @@ describeOnEngines('removing old events', (on) => {
     return events.map(({ block_number }) => block_number);
   };
 
+  it('removes old orphans that were never sent, and later their retractions', async () => {
+    await read(2, [eventIn(1, 7n), eventIn(2, 7n), eventIn(2, 8n)]);
+    const sent = await claim(1);
+    for (const head of sent) await settle(delivered(head, outbox.now));
+    await rewindFeed(outbox.database, outbox.feed, { number: 0, hash: hashOf(0) }, outbox.now);
+    await read(3 + DEPTH, [], 'b');
+    expect(await purge()).to.equal(0);
+    outbox.now += 31 * DAY_MS;
+    expect(await purge()).to.equal(2);
+    expect(await purge()).to.equal(2);
+    expect(await purge()).to.equal(0);
+    // The orphan that was sent, and its retraction.
+    expect(await kept()).to.deep.equal([1, 1]);
+  });
+
   it('restores removed events with their age, and no range whose end was removed since', async () => {
     const events = [eventIn(1, 7n), eventIn(2, 7n)];
     outbox.now = (events[0]?.blockTimestamp ?? 0) * 1_000 + DAY_MS;

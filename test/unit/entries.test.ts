@@ -40,6 +40,8 @@ describe('the entries of an event in the queues', () => {
       const asOrphan: Orphan | undefined = orphan && {
         key: KEY,
         sent: cloudEvent,
+        isAttempted: true,
+        isInStream: true,
         deliveredTo: channelIf(orphan.deliveredTo),
         retractedFor: channelIf(orphan.retractedFor),
       };

@@ -66,7 +66,11 @@ const FETCHED = z
       .optional()
       .describe('The id of a subscription, or `default`: its rules select the events.'),
     source: source.describe('The registry, `urn:service:<chain id>:<address>`. Absent: all registries.'),
-    types: listed(types, 'A type of events. Absent: all types of events of registries.'),
+    types: listed(
+      types,
+      'A type of events. Absent: all types of events of registries. Operational events are recorded only ' +
+        'if a subscription names their types.',
+    ),
     tokens: listed(DIALECTS.tokens, 'A token id.'),
     parties: listed(DIALECTS.parties, 'An address in `data.payload`.'),
     retractions: z
@@ -167,6 +171,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
       404: ['SUBSCRIPTION_UNKNOWN'],
       409: ['SIGNING_KEY_MISSING'],
       410: ['CURSOR_EXPIRED'],
+      503: ['BUSY'],
     },
   },
   getEvent: {

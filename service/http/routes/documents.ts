@@ -4,7 +4,7 @@ import type { Context } from 'koa';
 import { BusyError, messageOf } from '../../base/errors';
 import { type Time, timeAt } from '../../base/time';
 import { DOCUMENTS, IDEMPOTENCY_KEY } from '../description/documents';
-import { limitBodies, limitCallers, type BodyLimitsOptions } from '../limits';
+import { limitBodies, type BodyLimitsOptions, type LimitCaller } from '../limits';
 import { HttpError } from '../errors';
 import { linkNextPage, type OperationRouter } from '../operation-router';
 import {
@@ -29,8 +29,6 @@ export interface DocumentParts {
   issuing: Issuing;
   /** The documents of GET /documents and GET /documents/{tokenId}, which exist only with an API key. */
   issuedDocuments?: Pick<Journal, 'find' | 'documentOf' | 'list'> | undefined;
-  /** How many POST /create may be under way at once; undefined: any number. */
-  callersAtOnce?: number | undefined;
   /** Limits for the bodies that are processed at once. */
   bodyLimits?: BodyLimitsOptions & {
     /** The lowest accepted speed of bodies. */
@@ -45,11 +43,14 @@ const MOST_UNMINED = 1_000;
 const RETRY_AFTER_MS = 10_000;
 
 /** Answers the operations of documents. */
-export function answerDocuments({ time, answer }: OperationRouter, parts: DocumentParts): void {
+export function answerDocuments(
+  { time, answer }: OperationRouter,
+  parts: DocumentParts,
+  limitCaller: LimitCaller,
+): void {
   const { apiKey, issuing, issuedDocuments, bodyLimits: { least, ...bodyLimits } = {} } = parts;
   let unmined = 0;
 
-  const limitCaller = limitCallers(time, parts.callersAtOnce ?? Infinity);
   const permitBody = limitBodies(time, bodyLimits);
   answer(DOCUMENTS.createDocument, async (ctx) => {
     const trace = traceRequest(ctx, DOCUMENTS.createDocument.path);

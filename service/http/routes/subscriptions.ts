@@ -8,6 +8,7 @@ import { forReaders, type Subscription } from '../../subscriptions/subscription'
 import { DELIVERIES } from '../description/deliveries';
 import { REDELIVERY_REQUEST, SUBSCRIPTIONS } from '../description/subscriptions';
 import { HttpError } from '../errors';
+import type { LimitCaller } from '../limits';
 import type { RequestState } from '../request-log';
 import { linkNextPage, wrongQuery, type OperationRouter } from '../operation-router';
 
@@ -20,7 +21,11 @@ export interface SubscriptionRoutes {
 }
 
 /** Answers the operations of subscriptions. */
-export function answerSubscriptions({ answer }: OperationRouter, options: SubscriptionRoutes): void {
+export function answerSubscriptions(
+  { answer }: OperationRouter,
+  options: SubscriptionRoutes,
+  limitCaller: LimitCaller,
+): void {
   const { subscriptions } = options;
 
   const shownTo = (ctx: Context, found: Subscription): Subscription =>
@@ -94,6 +99,7 @@ export function answerSubscriptions({ answer }: OperationRouter, options: Subscr
             config: OF_NO_SUBSCRIPTION,
           }
         : await subscriptions.find(subscription);
+    if (wanted.wait > 0) await limitCaller(ctx);
     ctx.state.isRoutine = true;
     ctx.set('Cache-Control', 'private, no-store');
     ctx.body = await options.fetchEvents(selecting, wanted, left);

@@ -26,12 +26,18 @@ export interface EarlierFeed {
 /** When the stored events were recorded and attempted. Epoch milliseconds. */
 export const EARLIER = 500_000;
 
-/** Creates the tables as they were before subscriptions, and writes as that version did. */
-export async function earlierOutbox({ settings }: State) {
-  const db = new Kysely<EarlierSchema>({ dialect: dialectOf(settings) });
+/** Creates the tables as a migration left them. */
+export async function migratedTo<T>(migration: string, { settings }: State): Promise<Kysely<T>> {
+  const db = new Kysely<T>({ dialect: dialectOf(settings) });
   const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
-  const { error } = await migrator.migrateTo('0006-purged-events');
+  const { error } = await migrator.migrateTo(migration);
   if (error !== undefined) throw error as Error;
+  return db;
+}
+
+/** Creates the tables as they were before subscriptions, and writes as that version did. */
+export async function earlierOutbox(state: State) {
+  const db = await migratedTo<EarlierSchema>('0006-purged-events', state);
   return {
     db,
     /** Stores a feed that was read up to a block. */
