@@ -1,6 +1,6 @@
-// Counts what the service costs. `--require` loads it into the service's process, where it answers each GET with
-// the counts so far as JSON, and `GET /memory` with its memory after a garbage collection. Bytes are those that
-// the process had the system write, as far as the system tells.
+// Counts what the service costs. `--require` loads it into the service's process, where it answers each GET
+// with the counts so far as JSON, and `GET /memory` with its memory after a garbage collection. Bytes are
+// those that the process had the system write, as far as the system tells.
 /* global console, process */
 'use strict';
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Schema } from '../../service/database/schema';
 import { toCloudEvent, type CloudEvent } from '../../service/events/cloud-event';
 import { compileRules } from '../../service/events/select-events';
-import { readStream, readStreams } from '../../service/outbox/event-stream';
+import { readStream, readStreams, type StreamPage } from '../../service/outbox/event-stream';
 import { openFeed } from '../../service/outbox/feeds';
 import { rewindFeed } from '../../service/outbox/rewind-feed';
 import { readCursors } from '../../service/outbox/stream-cursor';
@@ -54,12 +54,12 @@ describe('the stream of a database of before migration 0019', () => {
       await using database = await openState(state);
       const { db } = database;
       const cursors = await readCursors(db);
-      const fetched = async (after: string | undefined, retractions: boolean) => {
+      const fetched = async (after: string | undefined, retractions: boolean): Promise<StreamPage> => {
         const rules = compileRules(JSON.stringify({ config: { startFrom: 'beginning', retractions } }));
         return readStream(db, cursors, await readStreams(db), { after, limit: 100, rules });
       };
-      const blocksIn = (page: Awaited<ReturnType<typeof fetched>>): (number | string)[] =>
-        page.events.map(({ body }) => (JSON.parse(body) as CloudEvent).data.blockNumber ?? 'retracted');
+      const blocksIn = ({ events }: StreamPage): (number | string)[] =>
+        events.map(({ body }) => (JSON.parse(body) as CloudEvent).data.blockNumber ?? 'retracted');
 
       const before = await fetched(undefined, true);
       expect(blocksIn(before)).to.deep.equal([1, 2, 3]);

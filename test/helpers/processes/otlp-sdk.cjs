@@ -6,8 +6,8 @@ const { NodeTracerProvider, SimpleSpanProcessor } = require('@opentelemetry/sdk-
 // With NODE_OPTIONS="--require …" it sends spans to OTEL_EXPORTER_OTLP_ENDPOINT, each as it ends.
 new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(new OTLPTraceExporter())] }).register();
 
-// The instrumentation of undici adds the header of a span of its own to each request, also to one that has the
-// header. This span never ends, and so is not sent.
+// The instrumentation of undici adds the header of a span of its own to each request, also to one that has
+// the header. This span never ends, and so is not sent.
 subscribe('undici:request:create', ({ request }) => {
   const span = trace.getTracer('undici').startSpan('POST');
   const set = (to, name, value) => to.addHeader(name, value);
