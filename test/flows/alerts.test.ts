@@ -27,7 +27,8 @@ const MINUTE = 60_000;
 const MEGABYTE = 1024 ** 2;
 const CREATE = '/create/BILL_OF_LADING';
 /** The first retry comes after 20 minutes, and is the last. */
-const RETRY = { initialDelayMs: 40 * MINUTE, maxDelayMs: 40 * MINUTE, giveUpAfterMs: 20 * MINUTE };
+/** An event is old after 15 minutes, and dead much later: each look at a condition lets some time pass. */
+const RETRY = { initialDelayMs: 120 * MINUTE, maxDelayMs: 120 * MINUTE, giveUpAfterMs: 60 * MINUTE };
 
 // The service has virtual time, for its conditions take minutes. Prometheus has its own, and asks often: the
 // alerts are those of the repository, without the time for which they must last.
@@ -196,14 +197,14 @@ describe('the alerts, in Prometheus', () => {
     await signer.accept();
     for (const kind of ['wallet_low', 'signer_away']) await holds(kind, false);
     await recovers('EtrWalletLow', 'EtrSignerAway');
-    await after(25 * MINUTE);
+    await after(75 * MINUTE);
     await holds('dead_letters');
     await fires('EtrDeadLetters');
     subscriber.answerWith(accept);
     await callApi(service.url, 'POST', '/subscriptions/default/redeliver', { dead: true });
     await holds('dead_letters', false);
     // The other events of the token wait for their own retries.
-    await after(45 * MINUTE);
+    await after(135 * MINUTE);
     await holds('subscription_failing', false);
     await recovers('EtrDeadLetters', 'EtrSubscriptionFailing', 'EtrDeliveryOld');
   });
