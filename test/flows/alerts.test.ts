@@ -26,8 +26,10 @@ import { VirtualTime } from '../helpers/virtual-time';
 const MINUTE = 60_000;
 const MEGABYTE = 1024 ** 2;
 const CREATE = '/create/BILL_OF_LADING';
-/** The first retry comes after 20 minutes, and is the last. */
-/** An event is old after 15 minutes, and dead much later: each look at a condition lets some time pass. */
+/**
+ * The first retry comes after an hour, and is the last. An event is old after 15 minutes, and dead much
+ * later: each look at a condition lets some time pass.
+ */
 const RETRY = { initialDelayMs: 120 * MINUTE, maxDelayMs: 120 * MINUTE, giveUpAfterMs: 60 * MINUTE };
 
 // The service has virtual time, for its conditions take minutes. Prometheus has its own, and asks often: the
