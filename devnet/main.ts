@@ -205,8 +205,9 @@ async function printTrace(
   { trace }: Printer,
 ): Promise<void> {
   const client = createClient({ url: serviceUrl, adminApiKey });
-  const { data: token } = await client.GET('/tokens/{tokenId}', { params: { path: { tokenId } } });
-  if (token) trace(token.issuing?.traceId ?? null, timelineOf(token));
+  const { data: token, error } = await client.GET('/tokens/{tokenId}', { params: { path: { tokenId } } });
+  if (token === undefined) throw new Error(`The trace cannot be read: ${error.error.message}`);
+  trace(token.issuing?.traceId ?? null, timelineOf(token));
 }
 
 /**

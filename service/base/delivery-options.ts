@@ -24,7 +24,7 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/i;
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
 
 /** Headers of deliveries, Standard Webhooks, traces and connections: no subscription sets them. */
-const SET_BY_SERVICE = new Set([
+export const SET_BY_SERVICE: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
   'content-type',
@@ -126,7 +126,9 @@ export const CHANGED_HEADERS = z.unknown().transform((given, context): Record<st
         refuse(`has a name of more than ${LONGEST_HEADER_NAME} characters: ${which}. Shorten it.`);
       else if (!HEADER_NAME.test(written))
         refuse(`has a name that is not a header name: ${which}. Correct it.`);
-      else if (SET_BY_SERVICE.has(name)) refuse('is set by the service itself. Leave it out.', written);
+      // A subscription may have one from before it became a header of the service.
+      else if (value !== null && SET_BY_SERVICE.has(name))
+        refuse('is set by the service itself. Leave it out.', written);
       else if (checked.has(name))
         refuse('is there twice: the case of letters makes no difference. Leave one out.', written);
       else if (value === null) checked.set(name, value);

@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { context } from '@opentelemetry/api';
 import type { Dispatcher } from 'undici';
 import { type Time, newDeferred } from './time';
+import { UNTRACED } from './trace';
 
 /** The final status of an answer, and its headers. */
 export interface Answered {
@@ -53,7 +55,7 @@ export function exchange(
     abort(new Error('The rest of the answer is not read.'));
   }
 
-  dispatcher.dispatch(request, {
+  const handler: Dispatcher.DispatchHandler = {
     onRequestStart(started) {
       control = started;
       if (failure) started.abort(failure);
@@ -76,6 +78,8 @@ export function exchange(
       if (answer && bodyMs !== undefined) resolve(answer);
       else reject(cause);
     },
-  });
+  };
+  // An instrumentation would export the key in a URL, and add a second `traceparent`: both are invalid then.
+  context.with(UNTRACED, () => dispatcher.dispatch(request, handler));
   return { answered: promise.finally(() => cancel()), abort };
 }

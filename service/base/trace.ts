@@ -32,9 +32,19 @@ export function traceIdOf(traceparent: Parent): string | undefined {
 
 const tracer = otel.trace.getTracer('transferable-document-service');
 
+/** Work of the SDK. What it throws fails nothing that is traced. */
+function guarded<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    otel.diag.error('The OpenTelemetry SDK failed.', error);
+    return undefined;
+  }
+}
+
 /** Whether the SDK samples a trace that begins here. The span is never ended, so that nothing exports it. */
 function newFlags(): number {
-  return tracer.startSpan('decision', { root: true }).spanContext().traceFlags;
+  return guarded(() => tracer.startSpan('decision', { root: true }))?.spanContext().traceFlags ?? 0;
 }
 
 /**
@@ -55,29 +65,33 @@ export function traceOfEvent(eventId: string): string {
 }
 
 /** A span that has begun, and its place as a `traceparent`. */
-export type BegunSpan = readonly [span: otel.Span, traceparent: string];
+export type BegunSpan = readonly [span: otel.Span | undefined, traceparent: string];
 
 /** @param parent a `traceparent`. Without one, a trace begins. */
 export function beginSpan(name: string, parent: Parent, options: otel.SpanOptions): BegunSpan {
   const remote = parseTraceparent(parent);
   const outer = remote ? otel.trace.setSpanContext(otel.ROOT_CONTEXT, remote) : otel.ROOT_CONTEXT;
-  const span = tracer.startSpan(name, options, outer);
-  const made = span.spanContext();
-  if (otel.isSpanContextValid(made) && made.spanId !== remote?.spanId) return [span, formatTraceparent(made)];
+  const span = guarded(() => tracer.startSpan(name, options, outer));
+  const made = span?.spanContext();
+  if (made && otel.isSpanContextValid(made) && made.spanId !== remote?.spanId)
+    return [span, formatTraceparent(made)];
   const { traceId = randomBytes(16).toString('hex'), traceFlags = 0 } = remote ?? {};
   return [span, formatTraceparent({ traceId, spanId: randomBytes(8).toString('hex'), traceFlags })];
 }
 
+/** Ends a span now, or at a time in epoch milliseconds. */
+export function endSpan(span: otel.Span | undefined, isFailed = false, at?: number): void {
+  if (isFailed) span?.setStatus({ code: otel.SpanStatusCode.ERROR });
+  guarded(() => span?.end(at));
+}
+
 /** Adds a span of the past to a trace, if there is one. Times are in epoch milliseconds. */
 export function addSpan(name: string, parent: Parent, from: number, to: number, attributes = {}): void {
-  if (parent) beginSpan(name, parent, { startTime: from, attributes })[0].end(Math.max(from, to));
+  if (!parent) return;
+  endSpan(beginSpan(name, parent, { startTime: from, attributes })[0], false, Math.max(from, to));
 }
 
 /** The key by which the SDK suppresses spans. */
 const SUPPRESSED = otel.createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING');
-const UNTRACED = otel.ROOT_CONTEXT.setValue(SUPPRESSED, true);
-
-/** Does work to which no instrumentation adds headers: a second `traceparent` would make both invalid. */
-export function untraced<T>(work: () => T): T {
-  return otel.context.with(UNTRACED, work);
-}
+/** In it, no instrumentation makes a span or adds a header. */
+export const UNTRACED = otel.ROOT_CONTEXT.setValue(SUPPRESSED, true);

@@ -187,7 +187,7 @@ export interface QueuesTable {
   tail: number;
   /** Attempts begun for the event at head. They are counted at the claim, so that a crash counts. */
   attempts: number;
-  /** When the first of these attempts began; null before it. */
+  /** When the first of these attempts began; before it, since when a queue was due that was claimed. */
   first_attempted_at: Defaulted<number | null>;
   /** Null: the queue is empty. In the future: it backs off, or is leased until then. */
   next_attempt_at: number | null;

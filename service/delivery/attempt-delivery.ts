@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, sign } from 'node:crypto';
 import type { Duplex } from 'node:stream';
-import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
+import { SpanKind } from '@opentelemetry/api';
 import { buildConnector, Client } from 'undici';
 import type { Happenings, Lifecycle } from '../base/lifecycle';
 import { type Time, retryAfterMsOf } from '../base/time';
@@ -9,7 +9,7 @@ import { connectionProblem } from '../base/errors';
 import { type Answered, type Exchange, exchange } from '../base/exchange';
 import type { Logger } from '../base/logger';
 import { type SigningKey, signingKeyAt, type SigningKeys } from '../base/signing-keys';
-import { addSpan, beginSpan, traceIdOf, traceOfEvent, untraced, type BegunSpan } from '../base/trace';
+import { addSpan, beginSpan, endSpan, traceIdOf, traceOfEvent, type BegunSpan } from '../base/trace';
 import { aboutOf, eventTimeOf } from '../events/cloud-event';
 import type { ClaimedDelivery, ClaimedQueue } from '../outbox/claim-queues';
 import type { Attempted, Settlement } from '../outbox/settle-queues';
@@ -83,9 +83,8 @@ async function attemptDelivery(
   const ms = Math.round(time.elapsed() - start);
   const record = { attemptedAt, milliseconds: ms, status, error };
   const failure = error === undefined ? undefined : String(status ?? 'no answer');
-  span.setAttributes({ 'http.response.status_code': status, 'error.type': failure });
-  if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
-  span.end(attemptedAt + ms);
+  span?.setAttributes({ 'http.response.status_code': status, 'error.type': failure });
+  endSpan(span, error !== undefined, attemptedAt + ms);
   if (error === undefined) {
     lifecycle.emit('attempted', registry, 'delivered', ms, now - eventTimeOf(delivery.body));
     return { delivery, attempt: record };
@@ -117,14 +116,9 @@ function beginAttempt(
   { server }: WebhookClient,
   startTime: number,
 ): BegunSpan {
-  if (attempt === 1) addSpan('queue', trace, recordedAt, startTime, { 'cloudevents.event_id': eventId });
-  const attributes = {
-    ...server,
-    'http.request.method': 'POST',
-    'http.request.resend_count': attempt - 1,
-    'cloudevents.event_id': eventId,
-    'cloudevents.event_type': type,
-  };
+  const place = { ...server, 'cloudevents.event_id': eventId, 'cloudevents.event_type': type };
+  if (attempt === 1) addSpan('queue', trace, recordedAt, startTime, place);
+  const attributes = { ...place, 'http.request.method': 'POST', 'http.request.resend_count': attempt - 1 };
   return beginSpan('POST', trace, { kind: SpanKind.CLIENT, startTime, attributes });
 }
 
@@ -242,7 +236,7 @@ export function createWebhookClient(
     server: { 'server.address': hostname, 'server.port': Number(port || (protocol === 'https:' ? 443 : 80)) },
     async post(text, eventId, trace = traceOfEvent(eventId)) {
       try {
-        const { status, headers } = await untraced(() => send(text, eventId, trace));
+        const { status, headers } = await send(text, eventId, trace);
         return { status, retryAfter: [headers['retry-after']].flat()[0] };
       } catch (cause) {
         return { status: undefined, failure: connectionProblem(cause) };

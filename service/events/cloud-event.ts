@@ -82,7 +82,7 @@ export function aboutOf(body: string): { tokenId: string; transactionHash?: stri
   return { tokenId: data.tokenId, transactionHash };
 }
 
-/** The time of the event in a body: that of its block. Epoch milliseconds. */
+/** Epoch milliseconds of the event in a body: of its block; of a retraction: when it was told. */
 export function eventTimeOf(body: string): number {
   return Date.parse((JSON.parse(body) as CloudEvent | Retraction | OperationalEvent).time);
 }

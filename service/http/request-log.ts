@@ -1,9 +1,9 @@
-import { SpanKind, SpanStatusCode, type Span } from '@opentelemetry/api';
+import { SpanKind, type Span } from '@opentelemetry/api';
 import type { Context, Middleware } from 'koa';
 import { cut } from '../base/errors';
 import type { Logger } from '../base/logger';
 import type { Time } from '../base/time';
-import { beginSpan, callersTrace, parseTraceparent, traceIdOf } from '../base/trace';
+import { beginSpan, callersTrace, endSpan, parseTraceparent, traceIdOf } from '../base/trace';
 import type { TokenFacts } from '../console/sessions';
 import type { Role } from '../console/views';
 
@@ -31,7 +31,7 @@ export interface RequestState extends AccessState {
   /** Epoch milliseconds. */
   receivedAt: number;
   /** Ends with the request. */
-  span?: Span;
+  span?: Span | undefined;
   /** The method and path of its operation, as described. Absent: it has none. */
   operation?: string;
   /** Aborts with a CallerLeftError when the connection ends before the request is answered. */
@@ -55,8 +55,7 @@ export function requestLog(time: Time, logger: Logger, newId: () => string): Mid
     await next();
     const error = ctx.status >= 400 ? ctx.response.get(ERROR_CODE_HEADER) : undefined;
     ctx.state.span?.setAttributes({ 'http.response.status_code': ctx.status, 'error.type': error });
-    if (ctx.status >= 500) ctx.state.span?.setStatus({ code: SpanStatusCode.ERROR });
-    ctx.state.span?.end();
+    endSpan(ctx.state.span, ctx.status >= 500);
     const ms = Math.round(time.elapsed() - start);
     // ctx.path would throw for a target that is not a URL.
     const path = cut(ctx.url.split('?')[0] ?? '');

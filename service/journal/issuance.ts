@@ -83,6 +83,8 @@ export interface MintTransaction {
   nonce: number;
   /** Signed and serialised, 0x-prefixed. */
   raw: string;
+  /** Epoch milliseconds. Null for transactions of earlier versions. */
+  signedAt: number | null;
 }
 
 /**

@@ -105,8 +105,8 @@ export function createMintProgress(database: Database, scope: string, clock: Clo
     );
     // Sorted here: with ORDER BY, SQLite would read every transaction of the journal.
     found.sort((left, right) => left.position - right.position);
-    for (const { token_id: tokenId, hash, nonce, raw } of found)
-      byToken.get(tokenId)?.push({ tokenId, hash, nonce, raw });
+    for (const { token_id: tokenId, hash, nonce, raw, signed_at: signedAt } of found)
+      byToken.get(tokenId)?.push({ tokenId, hash, nonce, raw, signedAt });
     return rows.map((row) => ({
       issuance: issuanceOf(row),
       transactions: byToken.get(row.token_id) ?? [],
@@ -127,18 +127,17 @@ export function createMintProgress(database: Database, scope: string, clock: Clo
 
     async keepTransactions(transactions) {
       if (transactions.length === 0) return;
-      const now = clock.now();
       await transact(async (transaction) => {
         const [newest] = (await newestPosition(transaction, { scope })).rows;
         const last = newest?.position ?? 0;
-        const rows = transactions.map(({ tokenId, hash, nonce, raw }, index) => ({
+        const rows = transactions.map(({ tokenId, hash, nonce, raw, signedAt }, index) => ({
           scope,
           token_id: tokenId,
           hash,
           position: last + 1 + index,
           nonce,
           raw,
-          signed_at: now,
+          signed_at: signedAt,
         }));
         await inBatches(rows, async (some) => (await addTransactions(transaction, { rows: some })).rows);
       });

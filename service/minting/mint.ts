@@ -161,13 +161,13 @@ export function issuanceStateOf({ state }: Mint): IssuanceState {
 /**
  * Reads a transaction of the journal. The journal does not record whether it was sent, so it counts as sent.
  */
-function readSignedMint({ tokenId, hash, nonce, raw }: MintTransaction): SignedMint {
-  const { from, gasLimit, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = Transaction.from(raw);
+function readSignedMint(transaction: MintTransaction): SignedMint {
+  const { from, gasLimit, gasPrice, maxFeePerGas, maxPriorityFeePerGas } = Transaction.from(transaction.raw);
   const fees: TransactionFees =
     maxFeePerGas !== null && maxPriorityFeePerGas !== null
       ? { type: 2, maxFeePerGas, maxPriorityFeePerGas }
       : { type: 0, gasPrice: gasPrice ?? 0n };
-  return { tokenId, hash, nonce, raw, from: from ?? '', gasLimit, fees, reach: 'possible' };
+  return { ...transaction, from: from ?? '', gasLimit, fees, reach: 'possible' };
 }
 
 /** What the queue may see of a mint. */

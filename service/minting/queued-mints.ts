@@ -279,7 +279,6 @@ export class QueuedMints {
     const { lifecycle, time } = this.options;
     const { tokenId, mint, logger } = queued;
     const { trace, createdAt } = mint.issuance;
-    const held = heldBy(before);
     const { state } = mint;
     const isFinal = issuanceStateOf(mint) === 'final';
     if (issuanceStateOf(mint) === 'submitted') {
@@ -294,9 +293,10 @@ export class QueuedMints {
         const { txHash, block } = state.mined;
         await journal.mined(tokenId, state.mined, isFinal);
         lifecycle.emit('mined', tokenId, block.number);
-        addSpan('mint', trace, createdAt, time.now(), { 'etr.token_id': tokenId });
-        if (held) addSpan('block', trace, time.now() - (time.elapsed() - held.sentAt), time.now());
         outcome.resolve(txHash);
+        const { signedAt } = mint.transactions.find(({ hash }) => hash === txHash) ?? {};
+        addSpan('mint', trace, createdAt, time.now(), { 'etr.token_id': tokenId });
+        if (signedAt) addSpan('block', trace, signedAt, time.now());
       } else if ('error' in state) {
         const { error } = state;
         await journal.failed(tokenId, this.#failureOf(error));

@@ -1,6 +1,6 @@
 import { SpanKind } from '@opentelemetry/api';
 import { pause } from '../base/time';
-import { beginSpan } from '../base/trace';
+import { beginSpan, endSpan } from '../base/trace';
 import { broadcast } from '../chain/transactions';
 import { handleRejections, type NotAcknowledged } from './handle-rejections';
 import { versionsOf } from './mint';
@@ -58,7 +58,7 @@ export function createMintSending(mints: QueuedMints) {
     if (sent === undefined) return;
     const [span] = beginSpan(RPC_METHOD, queued.mint.issuance.trace, RPC_CALL);
     const outcome = await broadcast(client, sent.raw);
-    span.end();
+    endSpan(span, outcome.state !== 'taken');
     if (outcome.state !== 'taken') {
       rejected.push({ queued, sent, outcome });
       return;

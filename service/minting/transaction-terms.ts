@@ -174,8 +174,9 @@ export class TransactionTerms {
     const data = mintData(mint.issuance);
     const raw = await wallet.sign({ to, data, chainId: network.chainId, nonce, gasLimit, ...fees });
     const from = wallet.address;
-    const signed = { tokenId, hash: keccak256(raw), nonce, raw, from, gasLimit, fees };
-    return { ...signed, reach: 'none' };
+    const signedAt = this.options.time.now();
+    const signed = { tokenId, hash: keccak256(raw), nonce, raw, signedAt };
+    return { ...signed, from, gasLimit, fees, reach: 'none' };
   }
 
   #isFresh<T>(kept: Kept<T> | undefined, ms: number): kept is Kept<T> {

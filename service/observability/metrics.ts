@@ -198,7 +198,12 @@ export function createMetrics(lifecycle: Lifecycle): Metrics {
     'registry',
     'outcome',
   );
-  const ages = histogram('etr_block_to_delivery_seconds', 'From block to delivery.', SLOW, 'registry');
+  const ages = histogram(
+    'etr_block_to_delivery_seconds',
+    'From block to delivery; of a retraction: from when it was told.',
+    SLOW,
+    'registry',
+  );
   const stages = histogram('etr_create_stage_duration_seconds', 'Stages of POST /create.', SLOW, 'stage');
   const answers = histogram('etr_http_request_duration_seconds', 'Requests.', FAST, 'operation', 'status');
   // A series that began with its first failure would show no increase.

@@ -1,4 +1,5 @@
 import { sql, type Expression, type ExpressionBuilder, type Kysely, type SqlBool } from 'kysely';
+import { traceOfEvent } from '../base/trace';
 import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
@@ -34,8 +35,8 @@ export interface ClaimedDelivery {
   body: string;
   /** Epoch milliseconds. */
   recordedAt: number;
-  /** Its place in a trace, as a `traceparent`. Null for events of earlier versions. */
-  trace: string | null;
+  /** Its place in a trace, as a `traceparent`. */
+  trace: string;
 }
 
 /** The channel to claim from, and the terms of the lease. */
@@ -76,7 +77,7 @@ const claimDue = compiled((db, values: ClaimValues, engine) => {
         lease,
         next_attempt_at: until,
         attempts: eb('attempts', '+', 1),
-        first_attempted_at: eb.fn.coalesce('first_attempted_at', eb.val(now)),
+        first_attempted_at: eb.fn.coalesce('first_attempted_at', 'next_attempt_at'),
         sent_to: possiblySentTo(eb),
         claimed_to: sql<number>`case when tail - head < ${perQueue} then tail else head + ${further} end`,
       }))
@@ -119,16 +120,16 @@ export async function claimQueues(
   const { rows } = await claimedDeliveries(db, { channel, lease, tokens });
   const queues = new Map<number, ClaimedQueue>();
   const terms = { channel, lease, leasedUntil: now + leaseMs };
-  for (const { token, eventId, attempts, firstAttemptedAt, ...row } of rows) {
+  for (const { token, attempts, firstAttemptedAt, ...row } of rows) {
     const known = queues.get(token);
-    const delivery = { ...row, eventId: idOfBytes(eventId), attempt: known ? 1 : attempts };
+    const eventId = idOfBytes(row.eventId);
+    const trace = row.trace ?? traceOfEvent(eventId);
+    const delivery = { ...row, eventId, trace, attempt: known ? 1 : attempts };
     if (known) known.deliveries.push(delivery);
     else
       queues.set(token, {
-        ...terms,
-        token,
-        firstAttemptedAt: firstAttemptedAt ?? now,
-        deliveries: [delivery],
+        ...{ ...terms, token, deliveries: [delivery] },
+        firstAttemptedAt: attempts === 1 ? now : (firstAttemptedAt ?? now),
       });
   }
   return [...queues.values()];
@@ -194,19 +195,16 @@ function maySend(eb: ExpressionBuilder<Schema, 'queues'>, channel: number): Expr
   );
 }
 
-/** Resets a token queue to its state before the claim. The claim does not count as an attempt. */
+/**
+ * Releases a token queue. The claim does not count as an attempt, but the time since when the queue is due
+ * stays: an event that is claimed again and again, and never sent, is as old as it is.
+ */
 export function unclaimed(eb: ExpressionBuilder<Schema, 'queues'>, now: number) {
   return {
     lease: null,
     claimed_to: null,
     next_attempt_at: now,
     attempts: eb('attempts', '-', 1),
-    first_attempted_at: eb
-      .case()
-      .when('attempts', '=', 1)
-      .then(null)
-      .else(eb.ref('first_attempted_at'))
-      .end(),
   };
 }
 

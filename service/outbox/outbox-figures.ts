@@ -90,7 +90,7 @@ function waitingIn(channels: Expression<unknown>) {
     where channel in ${channels} and next_attempt_at >= 0)`;
 }
 
-/** An event at the head of a queue waits for its first attempt, or has been tried since then. */
+/** The event at the head of a queue is due since then, or was first attempted then. */
 function oldestIn(channels: Expression<unknown>) {
   return sql<number | string | null>`(select min(coalesce(first_attempted_at, next_attempt_at)) from queues
     where channel in ${channels} and next_attempt_at >= 0)`;

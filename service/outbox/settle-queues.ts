@@ -196,7 +196,7 @@ async function postpone(
   db: Transaction<Schema>,
   { channel, token }: ClaimedQueue,
   delivered: number,
-  { attempt }: Attempted,
+  { delivery, attempt }: Attempted,
   dueAt: number,
 ): Promise<void> {
   await db
@@ -206,7 +206,7 @@ async function postpone(
       lease: null,
       claimed_to: null,
       next_attempt_at: dueAt,
-      ...(delivered > 0 && { attempts: 1, first_attempted_at: attempt.attemptedAt }),
+      ...(delivery.attempt === 1 && { attempts: 1, first_attempted_at: attempt.attemptedAt }),
     }))
     .where('channel', '=', channel)
     .where('token', '=', token)

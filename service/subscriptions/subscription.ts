@@ -6,6 +6,7 @@ import {
   LONGEST_HEADER_VALUE,
   MOST_HEADERS,
   NOTHING_TO_REMOVE,
+  SET_BY_SERVICE,
 } from '../base/delivery-options';
 import { RequestError } from '../base/errors';
 import { found, members, must, type Path, pointerOf, shaped } from '../base/json';
@@ -277,10 +278,12 @@ function asInEvents(source: string): string {
 
 /**
  * The headers of a new subscription, or after a PUT. A header that is not named, or is named with its mask,
- * keeps its value, unless that cannot be decrypted: the stored subscription then has the mask itself.
+ * keeps its value, unless that cannot be decrypted: the stored subscription then has the mask itself. Headers
+ * that became those of the service since are dropped.
  */
 function mergeHeaders(stored: Subscription | undefined, put: ChangedHeaders): Headers {
-  const merged = new Map(Object.entries(stored?.protocolsettings?.headers ?? {}));
+  const kept = Object.entries(stored?.protocolsettings?.headers ?? {});
+  const merged = new Map(kept.filter(([name]) => !SET_BY_SERVICE.has(name)));
   const refuse = (problem: string, ...name: string[]): never => {
     throw subscriptionError([...HEADERS_PATH, ...name], problem);
   };

@@ -2,7 +2,7 @@ import { SpanKind } from '@opentelemetry/api';
 import type { Lifecycle } from '../base/lifecycle';
 import { registryName, type RegistryName } from '../base/registry-name';
 import type { Time } from '../base/time';
-import { beginSpan, parseTraceparent, type BegunSpan } from '../base/trace';
+import { beginSpan, endSpan, parseTraceparent, type BegunSpan } from '../base/trace';
 import type { Database } from '../database/database';
 import type { RegistryIdentity } from '../events/cloud-event';
 import type { OpenFeed } from '../outbox/feeds';
@@ -37,13 +37,14 @@ export async function recordEvents(
   const mints = new Set(range.events.filter(({ type }) => type === 'minted').map(operationOf));
   const spans = new Map<string, BegunSpan>();
   const begin = (event: RegistryEvent): BegunSpan => {
-    const document = documents.get(tokenOf(event));
+    const token = tokenOf(event);
+    const document = documents.get(token);
     const isMint = mints.has(operationOf(event));
     const linked = isMint ? undefined : parseTraceparent(document);
     return beginSpan('read', isMint ? document : undefined, {
       kind: SpanKind.CONSUMER,
       startTime: Math.min(event.blockTimestamp * 1_000, time.now()),
-      attributes: { 'etr.token_id': tokenOf(event), 'etr.transaction_hash': event.transactionHash },
+      attributes: { 'etr.token_id': token || undefined, 'etr.transaction_hash': event.transactionHash },
       links: linked ? [{ context: linked }] : [],
     });
   };
@@ -53,8 +54,10 @@ export async function recordEvents(
     return { ...event, trace: begun[1] };
   });
   const recorded = await recordRange(database, open, identity, { ...range, events }, time.now());
-  for (const [span] of spans.values()) span.end(time.now());
-  if (recorded.added > 0) lifecycle.emit('recorded', name, recorded.added);
+  // Otherwise they were stored before, and have their spans.
+  if (recorded.added === 0) return recorded;
+  for (const [span] of spans.values()) endSpan(span, false, time.now());
+  lifecycle.emit('recorded', name, recorded.added);
   return recorded;
 }
 

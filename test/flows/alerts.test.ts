@@ -51,7 +51,7 @@ describe('the alerts, in Prometheus', () => {
     const started = await startPrometheus(`http://127.0.0.1:${port}`, (alerts) =>
       alerts
         .replace(/for: \w+/g, 'for: 0s')
-        .replaceAll('[10m]', '[8s]')
+        .replaceAll('[10m]', '[15s]')
         .replace('2 * 1024 ^ 3', String(most)),
     );
     if (started === undefined) return this.skip();
@@ -212,10 +212,11 @@ describe('the alerts, in Prometheus', () => {
   });
 
   it('tell of documents that are refused by a fault, and of a database that is missing or away', async () => {
-    expect(await create({ credentialSubject: { ...minimal.credentialSubject, blNumber: 'PO_:1' } })).to.equal(
-      500,
-    );
-    await fires('EtrCreateErrors');
+    const faulty = { credentialSubject: { ...minimal.credentialSubject, blNumber: 'PO_:1' } };
+    await eventually('EtrCreateErrors fires', async () => {
+      expect(await create(faulty)).to.equal(500);
+      return (await prometheus.firing()).includes('EtrCreateErrors');
+    });
     await recovers('EtrCreateErrors');
     const folder = settings.DATA_DIR ?? '';
     const elsewhere = join(local.folder, 'elsewhere');

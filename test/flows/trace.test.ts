@@ -71,6 +71,7 @@ describe('the trace of a document', () => {
       expect(spans.filter(({ parentSpanId = '' }) => !ids.has(parentSpanId))).to.deep.equal([]);
       for (const { traceparent } of headersOf) expect(ids).to.include(String(traceparent).slice(36, 52));
       expect(JSON.stringify(collector.spans)).not.to.contain(minimal.credentialSubject.blNumber);
+      expect(collector.spans.filter(({ name }) => name === 'undici')).to.deep.equal([]);
       expect(issuing.output()).to.contain(`"traceId":"${TRACE_ID}"`);
       expect(delivering.output()).to.match(new RegExp(`"traceId":"${TRACE_ID}".*"msg":"delivered"`));
 

@@ -25,6 +25,7 @@ const transactionOf = (tokenId: string, nonce: number): MintTransaction => ({
   hash: `0x${tokenId.slice(0, 60)}${String(nonce).padStart(4, '0')}`,
   nonce,
   raw: `0x02f8${nonce}`,
+  signedAt: 1_000_000_000 - nonce,
 });
 
 describeOnEngines('the journal', (on) => {

@@ -108,7 +108,7 @@ describe('the SQLite queries', () => {
     const prepared = preparedDocument(600_000);
     const { tokenId } = prepared;
     await journal.add(prepared, { key: 'once', requestHash: 'ab' });
-    await journal.keepTransactions([{ tokenId, hash: '0x01', nonce: 1, raw: '0x02' }]);
+    await journal.keepTransactions([{ tokenId, hash: '0x01', nonce: 1, raw: '0x02', signedAt: 0 }]);
     await journal.submitted([tokenId]);
     await mintFiguresOf(database.db, SCOPE);
     await journal.unfinished();

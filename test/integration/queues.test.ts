@@ -8,6 +8,7 @@ import type { Database } from '../../service/database/database';
 import { attemptQueue } from '../../service/delivery/attempt-delivery';
 import { releaseLeases, type ClaimedQueue } from '../../service/outbox/claim-queues';
 import { setHeld } from '../../service/outbox/feeds';
+import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { listEvents } from '../../service/outbox/deliveries';
 import type { Rewound } from '../../service/outbox/rewind-feed';
 import type { Settlement } from '../../service/outbox/settle-queues';
@@ -15,7 +16,7 @@ import { attempt, blocksOf, emptyOutbox, failed, LEASE_MS } from '../helpers/dat
 import { describeOnEngines } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import { clientOf, startWorker } from '../helpers/database/running-worker';
-import { eventIn, record } from '../helpers/database/sample-feed';
+import { eventIn, record, SAMPLE_FEED } from '../helpers/database/sample-feed';
 
 /** The first `count` events of a claimed queue were delivered. */
 function deliveredOf(queue: ClaimedQueue, count: number, now: number): Settlement {
@@ -128,6 +129,30 @@ describeOnEngines('delivery by queue', (on, engine) => {
     expect(next.deliveries.map(({ attempt }) => attempt)).to.deep.equal([1, 1]);
     await settle(deliveredOf(next, 2, outbox.now));
     expect(await outbox.waiting()).to.deep.equal([]);
+  });
+
+  it('has waited since it was due, however often it was claimed and not sent', async () => {
+    const since = outbox.now;
+    await store(1, 2);
+    const waitingSince = async (): Promise<unknown> => {
+      const [figures] = await outboxFiguresOf(outbox.database.db, [SAMPLE_FEED]);
+      return figures?.oldestWaitingSince;
+    };
+    for (const pause of [10, 20]) {
+      outbox.now += pause;
+      const { settlement } = await send(await claimOne(), { most: 0 });
+      expect(await waitingSince()).to.equal(since);
+      await settle(settlement);
+      expect(await waitingSince()).to.equal(since);
+    }
+    outbox.now += 30;
+    const { settlement } = await send(await claimOne(), { failsAt: 1 });
+    await settle(settlement);
+    const firstAttemptedAt = outbox.now;
+    outbox.now = settlement.failed?.nextAttemptAt ?? 0;
+    expect((await claimOne()).firstAttemptedAt, 'giving up counts from the first attempt').to.equal(
+      firstAttemptedAt,
+    );
   });
 
   it('counts an attempt only for events that were sent before the claim was released', async () => {

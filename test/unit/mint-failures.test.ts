@@ -75,7 +75,8 @@ function added(mints: QueuedMints, members: Partial<SignedMint>, txHash?: string
   const queued = mints.add(newMint({ ...newIssuance(), txHash }));
   const terms = { from: WALLET, gasLimit: 1n, fees: { type: 0, gasPrice: 1n } } as const;
   const { tokenId } = queued;
-  const transaction = { tokenId, hash: '0x01', nonce: NONCE, raw: '0x', ...terms, reach: 'none' } as const;
+  const signed = { tokenId, hash: '0x01', nonce: NONCE, raw: '0x', signedAt: 0 };
+  const transaction = { ...signed, ...terms, reach: 'none' } as const;
   mints.observe(queued, { saw: 'signed', transaction: { ...transaction, ...members } });
   return queued;
 }

@@ -5,6 +5,7 @@ import { expect } from 'chai';
 import pino from 'pino';
 import { keccak256, Wallet } from 'ethers';
 import { ChainError } from '../../service/base/errors';
+import { createLifecycle } from '../../service/base/lifecycle';
 import { PROJECT_ROOT } from '../../service/base/project-root';
 import { systemTime } from '../../service/base/time';
 import { findNetwork } from '../../service/chain/networks';
@@ -25,6 +26,7 @@ import { DEPLOYER_KEY } from '../helpers/chain/local-setup';
 import { createMemoryJournal } from '../helpers/database/memory-journal';
 import { mintedBy } from '../helpers/database/prepared-documents';
 import { newIssuance } from '../helpers/processes/running-mint-queue';
+import { traced } from '../helpers/traced';
 
 const WALLET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266';
 const OTHER_WALLET = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
@@ -36,6 +38,7 @@ const signed = (nonce: number, members: Partial<SignedMint> = {}): SignedMint =>
   hash: `0x${nonce}`,
   nonce,
   raw: '0x',
+  signedAt: 0,
   from: WALLET,
   gasLimit: 1n,
   fees: { type: 0, gasPrice: 1n },
@@ -310,11 +313,32 @@ describe('the mints of a queue', () => {
     const raw = await new Wallet(DEPLOYER_KEY).signTransaction(fields);
     const issuance = newIssuance();
     const { tokenId } = issuance;
-    const transactions = [{ tokenId, hash: keccak256(raw), nonce: 5, raw }];
+    const transactions = [{ tokenId, hash: keccak256(raw), nonce: 5, raw, signedAt: 0 }];
     mints.takeUp({ issuance, transactions, mined: undefined });
     const [ready] = mints.held('ready');
     expect(ready?.mint).to.deep.include({ isRecovered: true });
     expect(ready?.mint.transactions.map((one) => [one.raw, one.reach])).to.deep.equal([[raw, 'possible']]);
+  });
+
+  it('of an earlier run wait for their block since they were signed', async () => {
+    const journal = createMemoryJournal();
+    mints = new QueuedMints(
+      { ...options(), journal, lifecycle: createLifecycle() },
+      new AbortController().signal,
+    );
+    const trace = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+    const issuance = journal.add(newIssuance({ trace }));
+    const spans: string[] = [];
+    await traced({ onEnd: ({ name, startTime }) => void spans.push(`${name} ${startTime[0]}`) }, async () => {
+      const queued = mints.add({ ...newMint(issuance), isRecovered: true });
+      const mined = signed(5, { hash: MINED.txHash, signedAt: 1_700_000_008_000 });
+      for (const transaction of [signed(4, { signedAt: 1_700_000_007_000 }), mined])
+        mints.observe(queued, { saw: 'signed', transaction });
+      mints.found(queued, MINED);
+      await queued.outcome.promise;
+      await mints.finish();
+    });
+    expect(spans).to.include('block 1700000008');
   });
 
   it('follow the order of adding while waiting, and the order of nonces when they are sent', () => {

@@ -213,6 +213,17 @@ describe('a replacement of a subscription', () => {
       expect(put(given ?? {})).to.deep.equal(kept);
     });
 
+  for (const given of [{}, { traceparent: null, tracestate: null }])
+    it(`removes headers that are those of the service since: ${JSON.stringify(given)}`, () => {
+      const before = subscriptionWith({ protocolsettings: { headers } });
+      Object.assign(before.protocolsettings?.headers ?? {}, { traceparent: 'old', tracestate: 'old' });
+      const { protocolsettings } = parseReplacement(
+        bodyWith({ protocolsettings: { headers: given } }),
+        before,
+      );
+      expect(protocolsettings?.headers).to.deep.equal(headers);
+    });
+
   it('cannot mask a header that is not stored', () => {
     const message = refusalOfPut(stored, { protocolsettings: { headers: { 'x-none': '***' } } });
     expect(message).to.have.string(

@@ -3,10 +3,12 @@ import {
   addSpan,
   beginSpan,
   callersTrace,
+  endSpan,
   parseTraceparent,
   traceIdOf,
   traceOfEvent,
 } from '../../service/base/trace';
+import { traced } from '../helpers/traced';
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN_ID = '00f067aa0ba902b7';
@@ -61,6 +63,23 @@ describe('a traceparent', () => {
   it('of an event that belongs to no document has the id of the event', () => {
     const trace = traceOfEvent('0b3a5a0e-0b7e-5b0e-8f4e-3f2e9b8f8a3c');
     expect(parseTraceparent(trace)?.traceId).to.equal('0b3a5a0e0b7e5b0e8f4e3f2e9b8f8a3c');
+  });
+
+  it('goes on with ids of the service when the SDK throws', async () => {
+    const fail = (): never => {
+      throw new Error('the processor is broken');
+    };
+    await traced({ onStart: fail }, () => {
+      expect(beginSpan('any', VALID, {})[1]).to.match(NEW_SPAN);
+      expect(callersTrace(VALID, false)).to.equal(`00-${TRACE_ID}-${SPAN_ID}-00`);
+      expect(() => addSpan('mint', VALID, 1, 2)).not.to.throw();
+    });
+    await traced({ onEnd: fail }, () => {
+      const [span, trace] = beginSpan('any', VALID, {});
+      expect(trace).to.match(NEW_SPAN);
+      expect(() => endSpan(span, true)).not.to.throw();
+      expect(() => addSpan('mint', VALID, 1, 2)).not.to.throw();
+    });
   });
 
   it('is not needed: a document of an earlier version has none', () => {

@@ -7,9 +7,11 @@ const { NodeTracerProvider, SimpleSpanProcessor } = require('@opentelemetry/sdk-
 new NodeTracerProvider({ spanProcessors: [new SimpleSpanProcessor(new OTLPTraceExporter())] }).register();
 
 // The instrumentation of undici adds the header of a span of its own to each request, also to one that has
-// the header. This span never ends, and so is not sent.
+// the header. It exports the whole URL, in which a node may have a key.
 subscribe('undici:request:create', ({ request }) => {
-  const span = trace.getTracer('undici').startSpan('POST');
+  const span = trace.getTracer('undici').startSpan('undici');
   const set = (to, name, value) => to.addHeader(name, value);
+  span.setAttribute('url.full', request.origin + request.path);
   propagation.inject(trace.setSpan(context.active(), span), request, { set });
+  span.end();
 });
