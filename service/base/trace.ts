@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import * as otel from '@opentelemetry/api';
 
 // A trace is kept and sent as a `traceparent` (https://www.w3.org/TR/trace-context-2/): the ids of the trace
@@ -32,10 +32,19 @@ export function traceIdOf(traceparent: Parent): string | undefined {
 
 const tracer = otel.trace.getTracer('transferable-document-service');
 
-/** Work of the SDK. What it throws fails nothing that is traced. */
+/** What the provider hands over to while there is no SDK. */
+const NO_SDK = new otel.ProxyTracerProvider().getDelegate();
+
+/** Whether spans are made. */
+export function hasSdk(): boolean {
+  const provider = otel.trace.getTracerProvider();
+  return !(provider instanceof otel.ProxyTracerProvider) || provider.getDelegate() !== NO_SDK;
+}
+
+/** Work of the SDK, if there is one. What it throws fails nothing that is traced. */
 function guarded<T>(work: () => T): T | undefined {
   try {
-    return work();
+    return hasSdk() ? work() : undefined;
   } catch (error) {
     otel.diag.error('The OpenTelemetry SDK failed.', error);
     return undefined;
@@ -67,7 +76,9 @@ export function traceOfEvent(eventId: string): string {
 /** A span that has begun, and its place as a `traceparent`. */
 export type BegunSpan = readonly [span: otel.Span | undefined, traceparent: string];
 
-/** @param parent a `traceparent`. Without one, a trace begins. */
+/**
+ * @param parent a `traceparent`. Without one, a trace begins. It stays the place if the SDK makes no span.
+ */
 export function beginSpan(name: string, parent: Parent, options: otel.SpanOptions): BegunSpan {
   const remote = parseTraceparent(parent);
   const outer = remote ? otel.trace.setSpanContext(otel.ROOT_CONTEXT, remote) : otel.ROOT_CONTEXT;
@@ -75,8 +86,9 @@ export function beginSpan(name: string, parent: Parent, options: otel.SpanOption
   const made = span?.spanContext();
   if (made && otel.isSpanContextValid(made) && made.spanId !== remote?.spanId)
     return [span, formatTraceparent(made)];
-  const { traceId = randomBytes(16).toString('hex'), traceFlags = 0 } = remote ?? {};
-  return [span, formatTraceparent({ traceId, spanId: randomBytes(8).toString('hex'), traceFlags })];
+  if (remote) return [span, formatTraceparent(remote)];
+  const traceId = randomUUID().replaceAll('-', '');
+  return [span, formatTraceparent({ traceId, spanId: traceId.slice(16), traceFlags: 0 })];
 }
 
 /** Ends a span now, or at a time in epoch milliseconds. */
@@ -87,7 +99,7 @@ export function endSpan(span: otel.Span | undefined, isFailed = false, at?: numb
 
 /** Adds a span of the past to a trace, if there is one. Times are in epoch milliseconds. */
 export function addSpan(name: string, parent: Parent, from: number, to: number, attributes = {}): void {
-  if (!parent) return;
+  if (!parent || !hasSdk()) return;
   endSpan(beginSpan(name, parent, { startTime: from, attributes })[0], false, Math.max(from, to));
 }
 

@@ -9,7 +9,7 @@ import { connectionProblem } from '../base/errors';
 import { type Answered, type Exchange, exchange } from '../base/exchange';
 import type { Logger } from '../base/logger';
 import { type SigningKey, signingKeyAt, type SigningKeys } from '../base/signing-keys';
-import { addSpan, beginSpan, endSpan, traceIdOf, traceOfEvent, type BegunSpan } from '../base/trace';
+import { addSpan, beginSpan, endSpan, hasSdk, traceIdOf, traceOfEvent, type BegunSpan } from '../base/trace';
 import { aboutOf, eventTimeOf } from '../events/cloud-event';
 import type { ClaimedDelivery, ClaimedQueue } from '../outbox/claim-queues';
 import type { Attempted, Settlement } from '../outbox/settle-queues';
@@ -116,6 +116,7 @@ function beginAttempt(
   { server }: WebhookClient,
   startTime: number,
 ): BegunSpan {
+  if (!hasSdk()) return [undefined, trace];
   const place = { ...server, 'cloudevents.event_id': eventId, 'cloudevents.event_type': type };
   if (attempt === 1) addSpan('queue', trace, recordedAt, startTime, place);
   const attributes = { ...place, 'http.request.method': 'POST', 'http.request.resend_count': attempt - 1 };

@@ -84,7 +84,8 @@ export function aboutOf(body: string): { tokenId: string; transactionHash?: stri
 
 /** Epoch milliseconds of the event in a body: of its block; of a retraction: when it was told. */
 export function eventTimeOf(body: string): number {
-  return Date.parse((JSON.parse(body) as CloudEvent | Retraction | OperationalEvent).time);
+  // Each delivery asks: parsing all of the body would take long. No member before `time` has that name.
+  return Date.parse(/"time":"([^"]*)"/.exec(body)?.[1] ?? '');
 }
 
 /** The `source` of the events of a registry. */
