@@ -23,7 +23,7 @@ export interface FetchedPage {
 export interface FetchOptions {
   /** `https://carrier.example/events/stream`. Its query may select events: `?subscription=…`. */
   url: string;
-  /** ADMIN_API_KEY of the service. */
+  /** A key with a scope, or ADMIN_API_KEY of the service. */
   key: string;
   findKey: FindKey;
   /** Where to go on. By default the first event is the oldest one that the service keeps. */
@@ -64,7 +64,10 @@ export async function* fetchPages(options: FetchOptions): AsyncGenerator<Fetched
   const { key, findKey, follow = true, signal = new AbortController().signal, onProblem } = options;
   // An error of fetch would quote the key.
   if (!/^[ -~]+$/.test(key))
-    throw new FetchError('The key is empty or not printable ASCII. Set ADMIN_API_KEY.', 'KEY_INVALID');
+    throw new FetchError(
+      'The key is empty or not printable ASCII. Set RECEIVER_API_KEY, or `key` of the client.',
+      'KEY_INVALID',
+    );
   const url = new URL(options.url);
   let { after } = options;
   let failures = 0;

@@ -249,7 +249,7 @@ describe('the console in a browser', function () {
     ).to.deep.equal(['com.service.etr.nomination']);
     // Later dead letters are those of the devnet's own subscription.
     const { serviceUrl: url, adminApiKey } = devnet;
-    const client = createClient({ url, adminApiKey });
+    const client = createClient({ url, key: adminApiKey });
     const { data = [] } = await client.GET('/subscriptions');
     for (const { id } of data.filter((one) => one.sink === sink.url))
       await client.DELETE('/subscriptions/{id}', { params: { path: { id } } });
