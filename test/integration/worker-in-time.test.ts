@@ -5,7 +5,7 @@ import { realisedOptions } from '../../service/base/delivery-options';
 import type { Database } from '../../service/database/database';
 import type { PostResult, WebhookClient } from '../../service/delivery/attempt-delivery';
 import type { SlotShare } from '../../service/delivery/delivery-slots';
-import type { DeliveryWorker } from '../../service/delivery/worker';
+import type { DeliveryWorker, DeliveryWorkerOptions } from '../../service/delivery/worker';
 import { emptyOutbox, failed, type ClaimedHead } from '../helpers/database/empty-outbox';
 import { describeOnEngines } from '../helpers/database/engines';
 import { clientOf, startWorker } from '../helpers/database/running-worker';
@@ -25,6 +25,8 @@ const NOTHING: KyselyPlugin = {
   transformQuery: ({ node }) => node,
   transformResult: async ({ result }) => result,
 };
+
+type Options = Partial<Pick<DeliveryWorkerOptions, 'retry' | 'slots'> & Pick<WebhookClient, 'abort'>>;
 
 describeOnEngines('a delivery worker', (on) => {
   const outbox = emptyOutbox(on);
@@ -48,22 +50,21 @@ describeOnEngines('a delivery worker', (on) => {
     database = { ...outbox.database, db, transact };
   });
 
-  type Options = NonNullable<Parameters<typeof startWorker>[3]>;
+  afterEach(() => time.settled(worker.stop()));
 
   /** Starts the worker, which first finds nothing to send. */
-  const startIdle = async (answer: () => number, options: Options = {}): Promise<void> => {
+  const startIdle = async (answer: () => number): Promise<void> => {
     const post = (): number => (sentAt.push(time.now()), answer());
-    worker = startWorker(database, outbox.channel, post, { ...options, time });
+    worker = startWorker(database, outbox.channel, post, { time });
     await time.pass(1_000);
     outbox.now = time.now();
   };
   /** Starts the worker, and waits until it sends an event. */
   const startSending = async (
     answer: () => Promise<PostResult>,
-    options: Options & Partial<Pick<WebhookClient, 'abort'>> = {},
+    { abort = () => undefined, ...options }: Options = {},
   ): Promise<void> => {
     await outbox.store(1, [eventIn(1, 7n)]);
-    const { abort = () => undefined } = options;
     const post = (): Promise<PostResult> => (sentAt.push(time.now()), answer());
     const client = { ...clientOf(() => 200), abort, post };
     worker = startWorker(database, outbox.channel, () => 200, { ...options, client, time });
@@ -83,7 +84,6 @@ describeOnEngines('a delivery worker', (on) => {
     worker.wake();
     await isSent(1);
     expect(time.now() - outbox.now).to.equal(PAUSE_MS);
-    await time.settled(worker.stop());
   });
 
   it('tries again after the pause, although it expected nothing to be due before', async () => {
@@ -92,7 +92,6 @@ describeOnEngines('a delivery worker', (on) => {
     worker.wake();
     await isSent(2);
     expect((sentAt[1] ?? 0) - (sentAt[0] ?? 0)).to.equal(retry.initialDelayMs);
-    await time.settled(worker.stop());
   });
 
   it('sends what another process postponed whose clock was an hour ahead', async () => {
@@ -101,7 +100,6 @@ describeOnEngines('a delivery worker', (on) => {
     const [head] = (await outbox.claim()) as [ClaimedHead];
     await outbox.settle(failed(head, outbox.now + HOUR_MS, outbox.now + HOUR_MS + retry.initialDelayMs));
     await isSent(1, HOUR_MS);
-    await time.settled(worker.stop());
   });
 
   for (const [outcome, giveUpAfterMs, letters] of [
@@ -154,6 +152,5 @@ describeOnEngines('a delivery worker', (on) => {
       await startSending(() => time.sleep(afterMs).then(() => ({ status })), { slots });
       await time.until('it ended', () => paces.length === 1);
       expect(paces).to.deep.equal([wasPrompt]);
-      await time.settled(worker.stop());
     });
 });
