@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { BILL_OF_LADING_CONTEXT, CONTEXT_TYPE, SCHEMA_TYPE } from '../../base/published-files';
 import { chapter, json, type Answer } from './operation';
 import { component, ADDRESS, COUNT, TEXT, TIME } from '../../answers/views';
-import { FEED_STATE } from './values';
 
 const NOT_MODIFIED: Answer = { description: 'Not modified: `If-None-Match` has the `ETag`.' };
 
@@ -61,11 +60,18 @@ const NODES = {
     .describe('Absent with a single node.'),
 };
 
-const FEED = z.strictObject({
+/** The reading of a registry's events. */
+export const FEED = z.strictObject({
   network: TEXT,
   chainId: COUNT,
   registry: TEXT,
-  state: FEED_STATE,
+  state: z
+    .enum(['starting', 'following', 'standby', 'failing', 'stopped'])
+    .describe(
+      '`starting`: the registry has not been found on the chain yet; `following`: its events are read; ' +
+        '`standby`: another process reads them; `failing`: the node cannot be read now; `stopped`: an ' +
+        'operator has to act.',
+    ),
   since: TIME,
   nextBlock: COUNT.optional().describe('The first block that has not been read.'),
   headBlock: COUNT.optional(),

@@ -15,7 +15,7 @@ import {
   UNDELIVERED,
   UNDELIVERED_STATE,
 } from '../../answers/views';
-import { AFTER, page, PAGE_LIMIT } from './values';
+import { AFTER, located, page, PAGE_LIMIT } from './values';
 
 /** The parameter of the paths of one subscription. */
 const SUBSCRIPTION_PATH = {
@@ -82,12 +82,7 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
     },
     answers: {
       201: json('The subscription with all its defaults.', SUBSCRIPTION, {
-        headers: {
-          Location: {
-            description: 'Its path.',
-            example: '/subscriptions/0192f3c8-5a00-7000-8000-000000000001',
-          },
-        },
+        headers: located('/subscriptions/0192f3c8-5a00-7000-8000-000000000001'),
       }),
     },
     errors: {
@@ -122,9 +117,7 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
       kind: 'small',
       schema: z
         .union([SUBSCRIPTION_REQUEST.extend({ failingSince: TEXT.optional() }), STATE_OF_DEFAULT])
-        .meta({
-          id: 'SubscriptionReplacement',
-        }),
+        .meta({ id: 'SubscriptionReplacement' }),
       examples: { paused: { ...TRANSFERS, config: { state: 'paused' } } },
     },
     answers: { 200: json('The subscription after the replacement.', SUBSCRIPTION) },

@@ -3,7 +3,7 @@ import { DERIVE_REQUEST, VERIFY_REQUEST } from '../../answers/credential-request
 import { component, EVIDENCE, KNOWN_TOKEN, TEXT, VERIFICATION } from '../../answers/views';
 import { TOKEN_ID_PATH } from './documents';
 import EXAMPLES from './examples.json';
-import { chapter, json, OF_DATABASE } from './operation';
+import { chapter, json, OF_DATABASE, OF_REGISTRY } from './operation';
 
 const CREDENTIAL = EXAMPLES.created.signedW3CDocument;
 
@@ -17,9 +17,6 @@ const TOKEN_PLACE = z.object({
     .optional()
     .describe('The chain of `registry`; that of NET if absent.'),
 });
-
-/** The address is of no registry that can be read. */
-const OF_REGISTRY = ['REGISTRY_MISSING', 'REGISTRY_INVALID', 'ESCROWS_UNSUPPORTED'] as const;
 
 /** Errors of reading a token from its chain. */
 const READING_ERRORS = {
