@@ -1,5 +1,5 @@
 import { AbiCoder, dataLength, dataSlice, getBytes, keccak256, toBeHex } from 'ethers';
-import type { EvidenceFile, EvidenceState } from './evidence-file';
+import type { EvidenceFile } from './evidence-file';
 
 // The v5 contracts that TradeTrust publishes, as a proof of the state sees them: their code, and where their
 // variables are in their storage.
@@ -43,14 +43,14 @@ export function implementationOf(code: string): string | undefined {
   return isClone ? dataSlice(code, 10, 30) : undefined;
 }
 
-/** Positions of the variables of TitleEscrow, in the order of their declaration. */
-const ESCROW_SLOTS = {
-  beneficiary: 2,
-  holder: 3,
-  previousBeneficiary: 4,
-  previousHolder: 5,
-  nominee: 6,
-} as const;
+/** Positions of the variables of TitleEscrow that are addresses. */
+const ESCROW_SLOTS = { beneficiary: 2, holder: 3, nominee: 6, previousBeneficiary: 4, previousHolder: 5 };
+const ESCROW_PARTIES = Object.keys(ESCROW_SLOTS) as (keyof typeof ESCROW_SLOTS)[];
+/** The members of a state that are addresses. */
+export const STATE_PARTIES = ['owner', ...ESCROW_PARTIES] as const;
+/** The names of the variables that say who controls a token. */
+export type VariableName = (typeof STATE_PARTIES)[number] | 'isPaused';
+
 /** SBTUpgradeable._owners. */
 const OWNERS_SLOT = 3;
 /** ERC-7201: openzeppelin.storage.Pausable. */
@@ -66,39 +66,24 @@ export interface Variable {
 type Contracts = EvidenceFile['contracts'] & { registry: string; titleEscrow: string };
 
 /** The variables that say who controls a token. */
-export function variablesOf(contracts: Contracts, tokenId: string) {
-  const { registry, titleEscrow } = contracts;
+export function variablesOf(
+  { registry, titleEscrow }: Contracts,
+  tokenId: string,
+): Record<VariableName, Variable> {
   const variable = (address: string, slot: number | string): Variable => ({
     address,
     slot: toBeHex(slot, 32),
   });
-  const inEscrow = (name: keyof typeof ESCROW_SLOTS): Variable => variable(titleEscrow, ESCROW_SLOTS[name]);
   const owner = keccak256(
     AbiCoder.defaultAbiCoder().encode(['uint256', 'uint256'], [`0x${tokenId}`, OWNERS_SLOT]),
   );
+  const inEscrow = ESCROW_PARTIES.map((name) => [name, variable(titleEscrow, ESCROW_SLOTS[name])]);
   return {
     owner: variable(registry, owner),
     isPaused: variable(registry, PAUSED_SLOT),
-    beneficiary: inEscrow('beneficiary'),
-    holder: inEscrow('holder'),
-    nominee: inEscrow('nominee'),
-    previousBeneficiary: inEscrow('previousBeneficiary'),
-    previousHolder: inEscrow('previousHolder'),
-  } satisfies Record<string, Variable>;
+    ...(Object.fromEntries(inEscrow) as Record<(typeof ESCROW_PARTIES)[number], Variable>),
+  };
 }
-
-/** The name of a variable of `variablesOf`. */
-export type VariableName = keyof ReturnType<typeof variablesOf>;
-
-/** The members of a state that are addresses. */
-export const STATE_PARTIES = [
-  'owner',
-  'beneficiary',
-  'holder',
-  'nominee',
-  'previousBeneficiary',
-  'previousHolder',
-] as const satisfies readonly (keyof EvidenceState & VariableName)[];
 
 /** The address in a variable. The nominee's has a flag of the title escrow in front of it. */
 export function addressIn(word: string): string {
