@@ -32,8 +32,8 @@ import {
   type EvidenceFile,
   type EvidenceState,
 } from './evidence-file';
-import { contractsOf, provenMembers, readProvenState } from './proven-state';
-import { implementationOf, variablesOf, type Variable } from './published-contracts';
+import { contractsOf, provenMembers, readProvenState, variablesOf, type Variable } from './proven-state';
+import { implementationOf } from './published-contracts';
 import { proveListed } from './tries';
 
 /**
@@ -129,14 +129,12 @@ async function withPauses(
   const logs: ChainLog[] = [...own];
   const fromBlock = logs[0]?.blockNumber ?? toBlock;
   const filter = { address: [registry.contracts.registry], topics: PAUSE_TOPICS };
-  await readBackwards(
-    { fromBlock, toBlock },
-    (first, last) => logsOf(bulkClient, { ...filter, fromBlock: first, toBlock: last }),
-    (pauses) => {
-      logs.push(...pauses);
-      return false;
-    },
-  );
+  const read = (first: number, last: number): Promise<ChainLog[]> =>
+    logsOf(bulkClient, { ...filter, fromBlock: first, toBlock: last });
+  await readBackwards({ fromBlock, toBlock }, read, (pauses) => {
+    logs.push(...pauses);
+    return false;
+  });
   return logs.sort(chainOrder);
 }
 
@@ -333,21 +331,18 @@ async function provenState(
     previousHolder: addressOf(state.previousHolder),
     isPaused: state.isPaused,
   };
+  const unproven = (problem: string): EvidenceState => ({ ...claimed, proof: { problem } });
   const proof = await stateProof(client, frame, block.number).catch(() => undefined);
   if (proof === undefined)
-    return {
-      ...claimed,
-      proof: { problem: 'the node gives no proof of the state at this block (eth_getProof)' },
-    };
+    return unproven('the node gives no proof of the state at this block (eth_getProof)');
   const { stateRoot } = typeof block.header === 'string' ? decodeHeader(block.header) : block.header.claimed;
   if (provenMembers(readProvenState(frame, proof, stateRoot))) return { ...claimed, proof };
-  return { ...claimed, proof: { problem: "the node's proof does not lead to the state root of the block" } };
+  return unproven("the node's proof does not lead to the state root of the block");
 }
 
 function ownerOf({ state, titleEscrow }: MintedState, registry: string): string {
-  return { 'in escrow': titleEscrow.toLowerCase(), 'returned to issuer': registry, shredded: BURN_ADDRESS }[
-    state
-  ];
+  if (state === 'in escrow') return titleEscrow.toLowerCase();
+  return state === 'shredded' ? BURN_ADDRESS : registry;
 }
 
 function addressOf(address: string | undefined): string {
@@ -366,7 +361,7 @@ async function stateProof(
   number: number,
 ): Promise<{ accountNodes: string[]; storageNodes: string[] }> {
   const contracts = contractsOf(frame);
-  const variables: Variable[] = Object.values(variablesOf(contracts, frame.tokenId));
+  const variables: Variable[] = Object.values(variablesOf(frame));
   const proofs = await pMap(
     new Set(Object.values(contracts)),
     async (address) => {

@@ -1,8 +1,6 @@
-import { AbiCoder, dataLength, dataSlice, getBytes, keccak256, toBeHex } from 'ethers';
-import type { EvidenceFile } from './evidence-file';
+import { dataLength, dataSlice, getBytes, keccak256 } from 'ethers';
 
-// The v5 contracts that TradeTrust publishes, as a proof of the state sees them: their code, and where their
-// variables are in their storage.
+// The code of the v5 contracts that TradeTrust publishes, as a proof of the state sees it.
 
 /**
  * The Keccak-256 hashes of the contracts' code, its metadata masked. The hash in the metadata depends on
@@ -41,51 +39,4 @@ export function implementationOf(code: string): string | undefined {
   const isClone =
     dataLength(code) === CLONE_BYTES && code.startsWith(CLONE_START) && dataSlice(code, 30) === CLONE_END;
   return isClone ? dataSlice(code, 10, 30) : undefined;
-}
-
-/** Positions of the variables of TitleEscrow that are addresses. */
-const ESCROW_SLOTS = { beneficiary: 2, holder: 3, nominee: 6, previousBeneficiary: 4, previousHolder: 5 };
-const ESCROW_PARTIES = Object.keys(ESCROW_SLOTS) as (keyof typeof ESCROW_SLOTS)[];
-/** The members of a state that are addresses. */
-export const STATE_PARTIES = ['owner', ...ESCROW_PARTIES] as const;
-/** The names of the variables that say who controls a token. */
-export type VariableName = (typeof STATE_PARTIES)[number] | 'isPaused';
-
-/** SBTUpgradeable._owners. */
-const OWNERS_SLOT = 3;
-/** ERC-7201: openzeppelin.storage.Pausable. */
-const PAUSED_SLOT = '0xcd5ed15c6e187e77e9aee88184c21f4f2182ab5827cb3b7e07fbedcd63f03300';
-
-/** A variable of a contract. */
-export interface Variable {
-  address: string;
-  /** 32 bytes. */
-  slot: string;
-}
-
-type Contracts = EvidenceFile['contracts'] & { registry: string; titleEscrow: string };
-
-/** The variables that say who controls a token. */
-export function variablesOf(
-  { registry, titleEscrow }: Contracts,
-  tokenId: string,
-): Record<VariableName, Variable> {
-  const variable = (address: string, slot: number | string): Variable => ({
-    address,
-    slot: toBeHex(slot, 32),
-  });
-  const owner = keccak256(
-    AbiCoder.defaultAbiCoder().encode(['uint256', 'uint256'], [`0x${tokenId}`, OWNERS_SLOT]),
-  );
-  const inEscrow = ESCROW_PARTIES.map((name) => [name, variable(titleEscrow, ESCROW_SLOTS[name])]);
-  return {
-    owner: variable(registry, owner),
-    isPaused: variable(registry, PAUSED_SLOT),
-    ...(Object.fromEntries(inEscrow) as Record<(typeof ESCROW_PARTIES)[number], Variable>),
-  };
-}
-
-/** The address in a variable. The nominee's has a flag of the title escrow in front of it. */
-export function addressIn(word: string): string {
-  return dataSlice(word, 12);
 }
