@@ -172,9 +172,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
     pathParameters: {
       id: { description: 'The `id` of the event.', example: '0b3a5a0e-0b7e-5b0e-8f4e-3f2e9b8f8a3c' },
     },
-    answers: {
-      200: json('The event.', EVENT_DETAILS),
-    },
+    answers: { 200: json('The event.', EVENT_DETAILS) },
     errors: { 404: ['EVENT_UNKNOWN'] },
   },
 });

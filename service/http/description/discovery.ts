@@ -162,9 +162,7 @@ export const DISCOVERY = chapter('Discovery', 'anyone', {
   getWebhookKeys: {
     request: 'GET /.well-known/jwks.json',
     summary: 'The keys that verify webhooks',
-    answers: {
-      200: json('A JWK Set (RFC 7517).', WEBHOOK_KEYS, { mediaType: 'application/jwk-set+json' }),
-    },
+    answers: { 200: json('A JWK Set (RFC 7517).', WEBHOOK_KEYS, { mediaType: 'application/jwk-set+json' }) },
     errors: { 404: ['SIGNING_KEY_MISSING'] },
   },
   getContextFile: {

@@ -216,11 +216,7 @@ export const DOCUMENTS = chapter('Documents', 'issuer', {
         { examples: { submitted: { status: 'submitted' } }, headers: { 'Retry-After': RETRY_AFTER } },
       ),
     },
-    errors: {
-      400: ['TOKEN_ID_INVALID'],
-      404: ['DOCUMENT_UNKNOWN'],
-      410: [...OF_MINT, 'INTERNAL'],
-    },
+    errors: { 400: ['TOKEN_ID_INVALID'], 404: ['DOCUMENT_UNKNOWN'], 410: [...OF_MINT, 'INTERNAL'] },
   },
   listDocuments: {
     request: 'GET /documents',

@@ -46,11 +46,8 @@ export const FORCE_QUERY = z.object({
   force: z.enum(['true', 'false'], FLAG).default('false').describe('Also if undelivered events wait.'),
 });
 
-const TRANSFERS = {
-  filters: [{ suffix: { type: '_transfer' } }],
-  sink: 'https://subscriber.example/webhook',
-  protocol: 'HTTP',
-};
+const TO_SINK = { sink: 'https://subscriber.example/webhook', protocol: 'HTTP' };
+const TRANSFERS = { filters: [{ suffix: { type: '_transfer' } }], ...TO_SINK };
 
 /** The body of a redelivery. */
 export const REDELIVERY_REQUEST = z
@@ -70,12 +67,11 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
       kind: 'small',
       schema: SUBSCRIPTION_REQUEST.meta({ id: 'SubscriptionRequest' }),
       examples: {
-        everything: { sink: 'https://subscriber.example/webhook', protocol: 'HTTP' },
+        everything: TO_SINK,
         transfers: TRANSFERS,
         'one token, from its first event': {
           filters: [{ tokens: ['7f895c897f40831f5a36f4b1bd18f6ed5faa4d74dbb16a0a8f8b3dc690f845ad'] }],
-          sink: 'https://subscriber.example/webhook',
-          protocol: 'HTTP',
+          ...TO_SINK,
           config: { startFrom: 'beginning', contentType: 'application/cloudevents+json' },
         },
       },
@@ -137,10 +133,7 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
         headers: { 'X-Undelivered': { description: 'Number of events deleted with it.', example: '0' } },
       }),
     },
-    errors: {
-      404: ['SUBSCRIPTION_UNKNOWN'],
-      409: ['SUBSCRIPTION_UNDELIVERED', 'SUBSCRIPTION_IN_SETTINGS'],
-    },
+    errors: { 404: ['SUBSCRIPTION_UNKNOWN'], 409: ['SUBSCRIPTION_UNDELIVERED', 'SUBSCRIPTION_IN_SETTINGS'] },
   },
   testSubscription: {
     request: 'POST /subscriptions/{id}/test',

@@ -65,11 +65,7 @@ export const TOKENS = chapter('Tokens', 'any key', {
     pathParameters: TOKEN_ID_PATH,
     query: TOKEN_PLACE,
     answers: { 200: json('The evidence, a file to keep.', EVIDENCE) },
-    errors: {
-      ...READING_ERRORS,
-      422: ['EVIDENCE_TOO_LARGE'],
-      500: [...READING_ERRORS[500], 'CHECK_ENDED'],
-    },
+    errors: { ...READING_ERRORS, 422: ['EVIDENCE_TOO_LARGE'], 500: [...READING_ERRORS[500], 'CHECK_ENDED'] },
   },
 });
 
@@ -84,14 +80,8 @@ export const CREDENTIALS = chapter('Credentials', 'any key', {
       schema: VERIFY_REQUEST.meta({ id: 'VerifyRequest' }),
       examples: { 'a credential': { verifiableCredential: CREDENTIAL } },
     },
-    answers: {
-      200: json('The verdict.', VERIFICATION),
-    },
-    errors: {
-      400: ['REQUEST_FIELD_INVALID', 'CREDENTIAL_INVALID'],
-      500: ['CHECK_ENDED'],
-      503: ['BUSY'],
-    },
+    answers: { 200: json('The verdict.', VERIFICATION) },
+    errors: { 400: ['REQUEST_FIELD_INVALID', 'CREDENTIAL_INVALID'], 500: ['CHECK_ENDED'], 503: ['BUSY'] },
   },
   deriveCredential: {
     request: 'POST /credentials/derive',
