@@ -32,7 +32,7 @@ import {
   type EvidenceFile,
   type EvidenceState,
 } from './evidence-file';
-import { contractsOf, provenMembers, readProvenState, variablesOf, type Variable } from './proven-state';
+import { contractsOf, provenMembers, readProvenState, variablesOf } from './proven-state';
 import { implementationOf } from './published-contracts';
 import { proveListed } from './tries';
 
@@ -188,17 +188,14 @@ async function blocksOf(
   const blocks = new Map<string, EvidenceBlock>();
   const receipts = new Map<string, Answer>();
   let bytes = 0;
-  await pMap(
-    wanted,
-    async ([hash, transactions]) => {
-      const read = await blockWith(bulkClient, hash, transactions, receipts);
-      bytes += read.bytes;
-      if (bytes > mostBytes) throw tooLarge(mostBytes);
-      blocks.set(hash, read.block);
-      onProgress?.(`block ${blocks.size} of ${wanted.size}`);
-    },
-    { concurrency: CONCURRENT_CALLS },
-  );
+  const readBlock = async ([hash, transactions]: [string, Set<string>]): Promise<void> => {
+    const read = await blockWith(bulkClient, hash, transactions, receipts);
+    bytes += read.bytes;
+    if (bytes > mostBytes) throw tooLarge(mostBytes);
+    blocks.set(hash, read.block);
+    onProgress?.(`block ${blocks.size} of ${wanted.size}`);
+  };
+  await pMap(wanted, readBlock, { concurrency: CONCURRENT_CALLS });
   return { blocks, receipts };
 }
 
@@ -360,20 +357,16 @@ async function stateProof(
   frame: Frame,
   number: number,
 ): Promise<{ accountNodes: string[]; storageNodes: string[] }> {
-  const contracts = contractsOf(frame);
-  const variables: Variable[] = Object.values(variablesOf(frame));
-  const proofs = await pMap(
-    new Set(Object.values(contracts)),
-    async (address) => {
-      const slots = variables.filter((one) => one.address === address).map(({ slot }) => slot);
-      return (await client.send('eth_getProof', [address, slots, toQuantity(number)])) as ProofAnswer;
-    },
-    { concurrency: CONCURRENT_CALLS },
-  );
+  const contracts = new Set(Object.values(contractsOf(frame)));
+  const variables = Object.values(variablesOf(frame));
+  const readProof = async (address: string): Promise<ProofAnswer> => {
+    const slots = variables.filter((one) => one.address === address).map(({ slot }) => slot);
+    return (await client.send('eth_getProof', [address, slots, toQuantity(number)])) as ProofAnswer;
+  };
+  const proofs = await pMap(contracts, readProof, { concurrency: CONCURRENT_CALLS });
+  const storageProofs = proofs.flatMap(({ storageProof }) => storageProof);
   return {
     accountNodes: [...new Set(proofs.flatMap(({ accountProof }) => accountProof))],
-    storageNodes: [
-      ...new Set(proofs.flatMap(({ storageProof }) => storageProof.flatMap(({ proof }) => proof))),
-    ],
+    storageNodes: [...new Set(storageProofs.flatMap(({ proof }) => proof))],
   };
 }

@@ -9,7 +9,7 @@ const ESCROW_PARTIES = Object.keys(ESCROW_SLOTS) as (keyof typeof ESCROW_SLOTS)[
 /** The members of a state that are addresses. */
 export const STATE_PARTIES = ['owner', ...ESCROW_PARTIES] as const;
 /** The names of the variables that say who controls a token. */
-export type VariableName = (typeof STATE_PARTIES)[number] | 'isPaused';
+type VariableName = (typeof STATE_PARTIES)[number] | 'isPaused';
 
 /** SBTUpgradeable._owners. */
 const OWNERS_SLOT = 3;
@@ -17,7 +17,7 @@ const OWNERS_SLOT = 3;
 const PAUSED_SLOT = '0xcd5ed15c6e187e77e9aee88184c21f4f2182ab5827cb3b7e07fbedcd63f03300';
 
 /** A variable of a contract. */
-export interface Variable {
+interface Variable {
   address: string;
   /** 32 bytes. */
   slot: string;

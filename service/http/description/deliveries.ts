@@ -23,8 +23,6 @@ export const DELIVERY_PLACE = pagePosition(/^(\d{1,10})\.(\d{1,10})$/, (...parts
   return isPlace(place) ? place : undefined;
 });
 
-const CURSOR = z.string();
-
 /** The id of a subscription. */
 const SUBSCRIPTION_ID = z.string().max(64, { error: 'is no id of a subscription' }).optional();
 
@@ -150,10 +148,10 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
                   .describe('As in `X-Service-Signature`: of the bytes of `body` in UTF-8, made now.'),
                 keyId: z.string().describe('As in `X-Service-Key-Id`.'),
                 contentType: z.string().describe('The content type that a webhook would have.'),
-                cursor: CURSOR.describe('Goes on after this event.'),
+                cursor: TEXT.describe('Goes on after this event.'),
               }),
             ),
-            cursor: CURSOR.describe('Goes on after all that was looked at, also if there is no event.'),
+            cursor: TEXT.describe('Goes on after all that was looked at, also if there is no event.'),
           })
           .meta({ id: 'FetchedEvents' }),
       ),

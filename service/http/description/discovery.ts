@@ -3,12 +3,11 @@ import { BILL_OF_LADING_CONTEXT, CONTEXT_TYPE, SCHEMA_TYPE } from '../../base/pu
 import { chapter, json, type Answer } from './operation';
 import { component, ADDRESS, COUNT, TEXT, TIME } from '../../answers/views';
 
-const NOT_MODIFIED: Answer = { description: 'Not modified: `If-None-Match` has the `ETag`.' };
-
 /** The answers of a path that the caller may keep. */
 function kept(answer: Answer): Record<number, Answer> {
   const ETag = { description: 'Identifies the content: send it in `If-None-Match`.', example: '"kX2…"' };
-  return { 200: { ...answer, headers: { ETag } }, 304: NOT_MODIFIED };
+  const notModified = { description: 'Not modified: `If-None-Match` has the `ETag`.' };
+  return { 200: { ...answer, headers: { ETag } }, 304: notModified };
 }
 
 function text(description: string, mediaType: string): Answer {

@@ -127,8 +127,7 @@ export const DOCUMENTS = chapter('Documents', 'issuer', {
       'Idempotency-Key': IDEMPOTENCY_KEY,
       traceparent: z.string().meta({
         description:
-          'The W3C trace that the document goes on in. Without one, or ' +
-          'if it is invalid, a trace begins.',
+          'The W3C trace that the document goes on in. Without one, or if it is invalid, a trace begins.',
         examples: ['00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'],
       }),
       Prefer: z.string().meta({
