@@ -425,7 +425,7 @@ describe('the console in a browser', function () {
       const response = await fetch('/create/BILL_OF_LADING', init);
       return [response.status, response.headers.get('X-Error-Code')];
     });
-    expect(answer).to.deep.equal([403, 'CONSOLE_READ_ONLY']);
+    expect(answer).to.deep.equal([403, 'KEY_READ_ONLY']);
     await reader.context().close();
   });
 
