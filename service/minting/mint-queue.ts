@@ -120,7 +120,9 @@ async function untilChainIsRight(mints: QueuedMints): Promise<void> {
 
 /** The error for callers of a mint that this process no longer waits for. */
 export function stoppedMinting(tokenId: string): ChainError {
-  const message = `The service stopped while token ${tokenId} was being minted: the mint continues after the next start.`;
+  const message =
+    `The service stopped while token ${tokenId} was being minted: ` +
+    'the mint continues after the next start.';
   const remedy = 'Start the service again; the document is kept.';
   return new ChainError('MINT_NOT_CONFIRMED', message, { remedy });
 }
