@@ -21,8 +21,10 @@ import { createKeyRefusal } from './wrong-keys';
 export interface HttpAppOptions extends DocumentParts, PublishedParts {
   /** Without it the endpoints of the admin do not exist. */
   adminApiKey?: string | undefined;
-  /** How many requests may wait for a document or an event at once; undefined: any number. */
+  /** How many requests may wait for a document at once; undefined: any number. */
   callersAtOnce?: number | undefined;
+  /** How many requests may wait for an event at once; a caller has half of them. */
+  waitsAtOnce?: number | undefined;
   development: boolean;
   logger: Logger;
   mask: (text: string) => string;
@@ -49,10 +51,11 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   const gate = createGate({ apiKey, adminApiKey, sessions: consoleParts?.sessions, refuseKey });
   const operations = createOperationRouter(time, gate, options.isDatabaseRemoved);
   answerPublished(operations, options);
-  const limitCaller = limitCallers(time, options.callersAtOnce ?? Infinity);
-  answerDocuments(operations, options, limitCaller);
+  const { callersAtOnce = Infinity, waitsAtOnce = Infinity } = options;
+  answerDocuments(operations, options, limitCallers(callersAtOnce));
   if (registries) answerRegistries(operations, registries);
-  if (subscriptions) answerSubscriptions(operations, subscriptions, limitCaller);
+  if (subscriptions)
+    answerSubscriptions(operations, subscriptions, limitCallers(waitsAtOnce, Math.ceil(waitsAtOnce / 2)));
   if (answers) answerQuestions(operations, answers, consoleParts?.overview);
   if (consoleParts) answerConsole(operations, { ...consoleParts, refuseKey });
   const app = new Koa<RequestState>();

@@ -99,7 +99,7 @@ export function answerSubscriptions(
             config: OF_NO_SUBSCRIPTION,
           }
         : await subscriptions.find(subscription);
-    if (wanted.wait > 0) await limitCaller(ctx);
+    if (wanted.wait > 0) limitCaller(ctx);
     ctx.state.isRoutine = true;
     ctx.set('Cache-Control', 'private, no-store');
     ctx.body = await options.fetchEvents(selecting, wanted, left);
