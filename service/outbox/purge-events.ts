@@ -16,8 +16,8 @@ const BATCH = 100;
  *
  * - events not delivered: they wait, or are dead letters;
  * - events that a reorganisation could still orphan: their blocks come after the oldest kept block;
- * - events that a reorganisation orphaned, if they were sent, or may have been: their rows are needed to
- *   recognise them when they are mined again;
+ * - events that a reorganisation orphaned: their rows are needed to recognise them when they are mined again,
+ *   because subscribers, or those who fetch, may know their ids to be retracted;
  * - retractions of an event, and its rows under other ids, until a purge after that of the event: they show
  *   that a subscriber knows its id to be retracted.
  *
@@ -177,18 +177,9 @@ function isDone(
     .selectFrom('events as originals')
     .select('originals.id')
     .whereRef('originals.id', '=', 'events.original');
-  const sentOrphan = eb
-    .selectFrom('orphans')
-    .select('orphans.event_id')
-    .whereRef('orphans.feed', '=', 'events.feed')
-    .whereRef('orphans.event_id', '=', 'events.event_id');
   return eb.and([
     eb('events.recorded_at', '<', before),
-    eb.or([
-      eb('events.orphaned_at', 'is', null),
-      eb('events.original', 'is not', null),
-      eb.and([eb('events.orphaned_at', '<', before), eb.not(eb.exists(sentOrphan))]),
-    ]),
+    eb.or([eb('events.orphaned_at', 'is', null), eb('events.original', 'is not', null)]),
     ...[waiting, dead, filling, sentLately, original].map((one) => eb.not(eb.exists(one))),
   ]);
 }
