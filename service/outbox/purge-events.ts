@@ -34,9 +34,9 @@ export async function purgeEvents(
   signal?: AbortSignal,
 ): Promise<number> {
   let removed = 0;
-  for await (const { key, events } of oldEvents(time, db, { feed, before, signal })) {
+  for await (const old of oldEvents(time, db, { feed, before, signal })) {
     if (signal?.aborted) break;
-    removed += await remove(db, { feed, key }, events, before);
+    removed += await remove(db, feed, old, before);
   }
   return removed;
 }
@@ -68,6 +68,13 @@ export async function purgedUpTo(db: Kysely<Schema>, feed: string): Promise<numb
   return row?.purged_up_to ?? undefined;
 }
 
+/** Old events of the feed with this key, and the oldest block that a reorganisation could reach. */
+interface OldEvents {
+  key: number;
+  oldestKept: number;
+  events: number[];
+}
+
 /**
  * Yields batches of old events in block order. Events are recorded in block order, so it ends at the first
  * batch that has no old event.
@@ -76,7 +83,7 @@ async function* oldEvents(
   time: Time,
   db: Kysely<Schema>,
   { feed, before, signal }: { feed: string; before: number; signal?: AbortSignal | undefined },
-): AsyncGenerator<{ key: number; events: number[] }> {
+): AsyncGenerator<OldEvents> {
   // No reorganisation goes further back than the oldest kept block.
   const read = await db
     .selectFrom('feeds')
@@ -95,7 +102,7 @@ async function* oldEvents(
       .execute();
     const old = batch.filter(({ recorded_at }) => recorded_at < before);
     if (old.length === 0) return;
-    yield { key: read.id, events: old.map(idOf) };
+    yield { key: read.id, oldestKept: read.oldestKept, events: old.map(idOf) };
     after = batch.at(-1) ?? after;
     await pause(time, time.elapsed() - start, signal);
   }
@@ -104,8 +111,8 @@ async function* oldEvents(
 /** Deletes the events that may be deleted, and returns their number. */
 async function remove(
   db: Kysely<Schema>,
-  { feed, key }: { feed: string; key: number },
-  events: readonly number[],
+  feed: string,
+  { key, oldestKept, events }: OldEvents,
   before: number,
 ): Promise<number> {
   return db.transaction().execute(async (transaction) => {
@@ -114,6 +121,8 @@ async function remove(
     const gone = await transaction
       .deleteFrom('events')
       .where('id', 'in', events)
+      // An orphan may have been mined again since they were read.
+      .where('block_number', '<=', oldestKept)
       .where((eb) => isDone(eb, channels, before))
       .returning(['id', 'token', 'block_number', 'position'])
       .execute();

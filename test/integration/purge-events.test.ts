@@ -61,6 +61,33 @@ describeOnEngines('removing old events', (on) => {
     expect(await kept()).to.deep.equal([1, 1, 2, 2, 2, 2]);
   });
 
+  it('keeps an orphan that is mined again while the purge runs', async () => {
+    const { transactionHash } = eventIn(2, 7n);
+    await read(2, [eventIn(2, 7n)]);
+    await deliverAll();
+    await rewindFeed(outbox.database, outbox.feed, { number: 1, hash: hashOf(1) }, outbox.now);
+    await read(3 + DEPTH, [], 'b');
+    const { db } = outbox.database;
+    /** It has read the old events, and is about to remove them. */
+    const beforeRemoval = () => ({
+      async execute(work: Parameters<ReturnType<typeof db.transaction>['execute']>[0]) {
+        const again = eventIn(4 + DEPTH, 7n, { transactionHash }, 'b');
+        await read(4 + DEPTH, [again, eventIn(4 + DEPTH, 8n, {}, 'b')], 'b');
+        await deliverAll();
+        return db.transaction().execute(work);
+      },
+    });
+    const purging = new Proxy(db, {
+      get: (target, name) =>
+        name === 'transaction'
+          ? beforeRemoval
+          : (Reflect.get(target, name, target) as (...args: unknown[]) => unknown).bind(target),
+    });
+    outbox.now += 31 * DAY_MS;
+    expect(await purgeEvents(systemTime, { db: purging }, SAMPLE_FEED, outbox.now - DAY_MS)).to.equal(0);
+    expect(await kept()).to.include(4 + DEPTH);
+  });
+
   it('restores removed events with their age, and no range whose end was removed since', async () => {
     const events = [eventIn(1, 7n), eventIn(2, 7n)];
     outbox.now = (events[0]?.blockTimestamp ?? 0) * 1_000 + DAY_MS;
