@@ -165,6 +165,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
       404: ['SUBSCRIPTION_UNKNOWN'],
       409: ['SIGNING_KEY_MISSING'],
       410: ['CURSOR_EXPIRED'],
+      429: ['WAITS_TOO_MANY'],
       503: ['BUSY'],
     },
   },

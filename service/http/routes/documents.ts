@@ -53,7 +53,7 @@ export function answerDocuments(
     const { log, left, session, receivedAt } = ctx.state;
     // This error comes before any other error in the request, and before the body is read.
     const documentType = issuing.acceptedType(ctx.params.documentId ?? '');
-    await limitCaller(ctx);
+    limitCaller(ctx);
     const key = idempotencyKeyOf(ctx);
     checkDeclaredBody(ctx);
     const leave = await permitBody(ctx);
