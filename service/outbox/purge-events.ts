@@ -16,8 +16,8 @@ const BATCH = 100;
  *
  * - events not delivered: they wait, or are dead letters;
  * - events that a reorganisation could still orphan: their blocks come after the oldest kept block;
- * - events that a reorganisation orphaned, if they were sent, or may have been: their rows are needed to
- *   recognise them when they are mined again;
+ * - events that a reorganisation orphaned: their rows are needed to recognise them when they are mined again,
+ *   because subscribers, or those who fetch, may know their ids to be retracted;
  * - retractions of an event, and its rows under other ids, until a purge after that of the event: they show
  *   that a subscriber knows its id to be retracted.
  *
@@ -34,9 +34,9 @@ export async function purgeEvents(
   signal?: AbortSignal,
 ): Promise<number> {
   let removed = 0;
-  for await (const { key, events } of oldEvents(time, db, { feed, before, signal })) {
+  for await (const old of oldEvents(time, db, { feed, before, signal })) {
     if (signal?.aborted) break;
-    removed += await remove(db, { feed, key }, events, before);
+    removed += await remove(db, feed, old, before);
   }
   return removed;
 }
@@ -68,6 +68,13 @@ export async function purgedUpTo(db: Kysely<Schema>, feed: string): Promise<numb
   return row?.purged_up_to ?? undefined;
 }
 
+/** Old events of the feed with this key, and the oldest block that a reorganisation could reach. */
+interface OldEvents {
+  key: number;
+  oldestKept: number;
+  events: number[];
+}
+
 /**
  * Yields batches of old events in block order. Events are recorded in block order, so it ends at the first
  * batch that has no old event.
@@ -76,7 +83,7 @@ async function* oldEvents(
   time: Time,
   db: Kysely<Schema>,
   { feed, before, signal }: { feed: string; before: number; signal?: AbortSignal | undefined },
-): AsyncGenerator<{ key: number; events: number[] }> {
+): AsyncGenerator<OldEvents> {
   // No reorganisation goes further back than the oldest kept block.
   const read = await db
     .selectFrom('feeds')
@@ -95,7 +102,7 @@ async function* oldEvents(
       .execute();
     const old = batch.filter(({ recorded_at }) => recorded_at < before);
     if (old.length === 0) return;
-    yield { key: read.id, events: old.map(idOf) };
+    yield { key: read.id, oldestKept: read.oldestKept, events: old.map(idOf) };
     after = batch.at(-1) ?? after;
     await pause(time, time.elapsed() - start, signal);
   }
@@ -104,8 +111,8 @@ async function* oldEvents(
 /** Deletes the events that may be deleted, and returns their number. */
 async function remove(
   db: Kysely<Schema>,
-  { feed, key }: { feed: string; key: number },
-  events: readonly number[],
+  feed: string,
+  { key, oldestKept, events }: OldEvents,
   before: number,
 ): Promise<number> {
   return db.transaction().execute(async (transaction) => {
@@ -114,6 +121,8 @@ async function remove(
     const gone = await transaction
       .deleteFrom('events')
       .where('id', 'in', events)
+      // An orphan may have been mined again since they were read.
+      .where('block_number', '<=', oldestKept)
       .where((eb) => isDone(eb, channels, before))
       .returning(['id', 'token', 'block_number', 'position'])
       .execute();
@@ -177,18 +186,9 @@ function isDone(
     .selectFrom('events as originals')
     .select('originals.id')
     .whereRef('originals.id', '=', 'events.original');
-  const sentOrphan = eb
-    .selectFrom('orphans')
-    .select('orphans.event_id')
-    .whereRef('orphans.feed', '=', 'events.feed')
-    .whereRef('orphans.event_id', '=', 'events.event_id');
   return eb.and([
     eb('events.recorded_at', '<', before),
-    eb.or([
-      eb('events.orphaned_at', 'is', null),
-      eb('events.original', 'is not', null),
-      eb.and([eb('events.orphaned_at', '<', before), eb.not(eb.exists(sentOrphan))]),
-    ]),
+    eb.or([eb('events.orphaned_at', 'is', null), eb('events.original', 'is not', null)]),
     ...[waiting, dead, filling, sentLately, original].map((one) => eb.not(eb.exists(one))),
   ]);
 }

@@ -195,7 +195,7 @@ describe('events of the client', () => {
     ];
     expect([http.code, noKey.code]).to.deep.equal([2, 2]);
     expect(http.stderr).to.match(/^--url is not an https URL.* \[ARGUMENT_INVALID\]/);
-    expect(noKey.stderr).to.match(/^KEY_INVALID: .* Set RECEIVER_API_KEY, .* \[EVENTS_REFUSED\]/);
+    expect(noKey.stderr).to.match(/^KEY_INVALID: .* Set RECEIVER_API_KEY .* \[EVENTS_REFUSED\]/);
     expect(stream.requests).to.deep.equal([]);
   });
 });
