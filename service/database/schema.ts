@@ -45,7 +45,8 @@ export interface FeedsTable {
    */
   feed: string;
   next_block: number;
-  last_block_hash: string | null;
+  /** Only of feeds that early versions read: `blocks` has the hash of the last block. */
+  last_block_hash: Defaulted<string | null>;
   /** Incremented by each reader of the feed; writes of earlier readers are refused. */
   epoch: Defaulted<number>;
   /** 1: nothing is delivered until the blocks read so far have been compared with the chain. */

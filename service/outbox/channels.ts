@@ -51,7 +51,7 @@ export async function addOperationsChannel(
   if (!namesOperations(JSON.parse(definition ?? '{}') as Selection)) return;
   await transaction
     .insertInto('feeds')
-    .values({ feed: OPERATIONS, next_block: 0, last_block_hash: null, opened_at: now })
+    .values({ feed: OPERATIONS, next_block: 0, opened_at: now })
     .onConflict((conflict) => conflict.column('feed').doNothing())
     .execute();
   const { id: feed } = await transaction

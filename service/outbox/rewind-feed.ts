@@ -55,7 +55,7 @@ export async function rewindFeed(
   return database.db
     .transaction()
     .execute(async (transaction) => {
-      await moveCursor(transaction, open, { nextBlock: ancestor.number + 1, lastBlockHash: ancestor.hash });
+      await moveCursor(transaction, open, ancestor.number + 1);
       // Read before the queues are locked, as everywhere: any other order could deadlock.
       const { rules } = await recipientsOf(database, transaction, feed);
       const rows = await eventsAfter(transaction, feed, startOf(ancestor.number + 1))
