@@ -230,9 +230,6 @@ interface DeadLettersTable {
   event: number;
   died_at: number;
   attempts: number;
-  /** HTTP status of the last attempt. */
-  status: number | null;
-  error: string | null;
 }
 
 /** Events that were delivered, or may have been, from blocks that were orphaned. */
