@@ -164,12 +164,9 @@ const advance = compiled(
         first_attempted_at: null,
         lease: null,
         claimed_to: null,
-        next_attempt_at: eb
-          .case()
-          .when(sql<boolean>`head + ${count} <= tail`)
-          .then(sql<number>`cast(${now} as bigint)`)
-          .else(null)
-          .end(),
+        next_attempt_at: sql<
+          number | null
+        >`case when head + ${count} <= tail then cast(${now} as bigint) end`,
       }))
       .where('channel', '=', channel)
       .where('token', 'in', tokens)
