@@ -2,6 +2,7 @@ import { sql, type Expression, type Kysely } from 'kysely';
 import type { RegistryName } from '../base/registry-name';
 import type { Schema } from '../database/schema';
 import { registryOfFeed } from './feeds';
+import { HIGHEST_KEY } from './stored-events';
 
 /** The figures of a feed's outbox. */
 export interface OutboxFigures {
@@ -69,15 +70,7 @@ export async function undeliveredOf(db: Kysely<Schema>, subscription: number): P
       lettersIn(channels).as('deadLetters'),
     ])
     .where('channels.subscription', '=', subscription)
-    .where((eb) =>
-      eb.or([
-        eb('events.block_number', '>', eb.ref('channels.fill_block')),
-        eb.and([
-          eb('events.block_number', '=', eb.ref('channels.fill_block')),
-          eb('events.log_index', '>', eb.ref('channels.fill_index')),
-        ]),
-      ]),
-    )
+    .where(sql<boolean>`(block_number, log_index) > (fill_block, coalesce(fill_index, ${HIGHEST_KEY}))`)
     .where('events.audience', '=', 'all')
     .where('events.orphaned_at', 'is', null)
     .executeTakeFirstOrThrow();
