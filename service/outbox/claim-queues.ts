@@ -151,6 +151,10 @@ export async function nextDueAt(db: Kysely<Schema>, channel: number): Promise<nu
 
 /** The active channels of a feed that have a due queue, if nothing holds the feed. */
 export async function dueChannels(db: Kysely<Schema>, feed: string, now: number): Promise<number[]> {
+  // Both engines take the minimum of a channel from the index. PostgreSQL might read all due queues for
+  // `exists`.
+  const dueAt = sql<number>`(select min(next_attempt_at) from queues
+    where queues.channel = channels.id and next_attempt_at is not null)`;
   const rows = await db
     .selectFrom('feeds')
     .innerJoin('channels', 'channels.feed', 'feeds.id')
@@ -158,18 +162,7 @@ export async function dueChannels(db: Kysely<Schema>, feed: string, now: number)
     .where('feeds.feed', '=', feed)
     .where('feeds.held', '=', 0)
     .where('channels.state', '=', 'active')
-    // Both engines take the minimum of a channel from the index. PostgreSQL might read all due queues for
-    // `exists`.
-    .where(
-      (eb) =>
-        eb
-          .selectFrom('queues')
-          .select((queue) => queue.fn.min('next_attempt_at').as('dueAt'))
-          .whereRef('queues.channel', '=', 'channels.id')
-          .where('next_attempt_at', 'is not', null),
-      '<=',
-      now,
-    )
+    .where(dueAt, '<=', now)
     .execute();
   return rows.map(idOf);
 }

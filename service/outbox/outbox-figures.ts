@@ -29,17 +29,11 @@ export async function outboxFiguresOf(
     .select(['feeds.feed', 'feeds.next_block as nextBlock'])
     .select((eb) => {
       const channels = eb.selectFrom('channels').select('id').whereRef('channels.feed', '=', 'feeds.id');
-      const orphaned = eb
-        .selectFrom('orphans')
-        .select(({ fn }) => fn.countAll().as('count'))
-        .whereRef('orphans.feed', '=', 'feeds.id')
-        .where('outcome', '=', 'delivered')
-        .where('mined_again_in', 'is', null);
       return [
         waitingIn(channels).as('waiting'),
         oldestIn(channels.where('state', '=', 'active')).as('oldest'),
         lettersIn(channels).as('deadLetters'),
-        orphaned.as('orphaned'),
+        DELIVERED_ORPHANS.as('orphaned'),
       ];
     })
     .where('feeds.feed', 'in', feeds)
@@ -76,6 +70,9 @@ export async function undeliveredOf(db: Kysely<Schema>, subscription: number): P
     .executeTakeFirstOrThrow();
   return Number(toFill) + Number(waiting) + Number(deadLetters);
 }
+
+const DELIVERED_ORPHANS = sql<number | string>`(select count(*) from orphans
+  where feed = feeds.id and outcome = 'delivered' and mined_again_in is null)`;
 
 /** The least time lets SQLite use the index of queues that are not empty. */
 function waitingIn(channels: Expression<unknown>) {
