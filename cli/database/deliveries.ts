@@ -159,7 +159,8 @@ export async function listUndelivered(
   return withDatabase(async (database) => {
     const { db } = database;
     const feeds = await findDeliveredFeeds(db);
-    if ((await channelKeysOf(db, feeds, subscription)).length === 0) throw unknownSubscription(subscription);
+    if ((await channelKeysOf(db, feeds, [subscription])).length === 0)
+      throw unknownSubscription(subscription);
     const states = wanted ? [wanted] : UNDELIVERED_STATES;
     const all = (await findAll(database, { subscription, states, tokenId }, limit)).map(undeliveredView);
     const lines = all.length > 0 ? all.map((one) => undeliveredLine(one)) : ['nothing waits'];

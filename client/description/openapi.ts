@@ -7,6 +7,7 @@ import { PROJECT_ROOT } from '../../service/base/project-root';
 import { DELIVERIES } from '../../service/http/description/deliveries';
 import { DISCOVERY } from '../../service/http/description/discovery';
 import { DOCUMENTS } from '../../service/http/description/documents';
+import { KEYS } from '../../service/http/description/keys';
 import {
   OF_DATABASE,
   onlyLooks,
@@ -28,6 +29,7 @@ export const OPERATIONS: readonly Operation[] = [
   SUBSCRIPTIONS,
   DELIVERIES,
   REGISTRIES,
+  KEYS,
   DISCOVERY,
 ].flatMap((operations) => Object.values<Operation>(operations));
 
@@ -59,6 +61,7 @@ const CURSOR_EXPIRED = ERROR.extend({ cursor: TEXT.describe('The first cursor th
 const REASONS: Readonly<Record<number, string>> = {
   400: 'The request is wrong; the message names the member, parameter or header.',
   401: 'The key is missing or wrong.',
+  403: 'The key may not do this.',
   404: 'There is no such thing.',
   408: 'The request arrives too slowly.',
   409: 'The state of the service does not allow the request; the message says what does.',
@@ -92,6 +95,8 @@ const OF_ACCESS: Readonly<Record<Operation['access'], Errors>> = {
   'any key': { 401: ['API_KEY_WRONG'], 404: ['NOT_FOUND'] },
 };
 
+const OF_KEYS: Errors = { 403: ['KEY_MAY_NOT'], 429: ['KEY_ATTEMPTS'] };
+
 const OF_BODY: Errors = {
   400: ['BODY_NOT_JSON', 'BODY_ABORTED', 'BODY_AMBIGUOUS', 'BODY_TOO_COMPLEX'],
   408: ['BODY_TOO_SLOW'],
@@ -109,7 +114,8 @@ export function errorsOf(operation: Operation): Map<number, ErrorCode[]> {
   const sources = [
     OF_EVERY_REQUEST,
     OF_ACCESS[access],
-    access === 'anyone' ? {} : { 429: ['KEY_ATTEMPTS'] as const },
+    access === 'anyone' ? {} : OF_KEYS,
+    onlyLooks(operation) || access === 'anyone' ? {} : { 403: ['KEY_READ_ONLY'] as const },
     query ? { 400: ['QUERY_INVALID'] as const } : {},
     body ? OF_BODY : {},
     onlyLooks(operation) ? {} : OF_STORING,
@@ -157,6 +163,11 @@ export function openApi(): Json {
       securitySchemes: {
         apiKey: { type: 'http', scheme: 'bearer', description: 'API_KEY of the service.' },
         adminApiKey: { type: 'http', scheme: 'bearer', description: 'ADMIN_API_KEY of the service.' },
+        accessKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'A key that sees a part, and may do what is named: `read` or `subscribe`.',
+        },
       },
     },
   };
@@ -179,7 +190,7 @@ const EXISTS: Readonly<Record<Operation['access'], string>> = {
 };
 
 function describe(operation: Operation): Json {
-  const { id, tag, summary, description = TEXTS[id], access, body, answers } = operation;
+  const { id, tag, summary, description = TEXTS[id], access, scope, body, answers } = operation;
   const text = [description, EXISTS[access]].filter(Boolean).join('\n\n');
   const errors = [...errorsOf(operation)].map(([status, codes]) => [status, errorRef(status, codes)]);
   return {
@@ -187,7 +198,7 @@ function describe(operation: Operation): Json {
     tags: [tag],
     summary,
     ...(text !== '' && { description: text }),
-    security: SECURITY[access],
+    security: [...SECURITY[access], ...(scope ? [{ accessKey: [scope] }] : [])],
     parameters: parametersOf(operation),
     ...(body && {
       requestBody: {

@@ -1,5 +1,6 @@
 import { getAddress } from 'ethers';
 import { sql, type Kysely } from 'kysely';
+import type { Holder } from '../access/access-keys';
 import { type Time, timeAt, untilAborted } from '../base/time';
 import { traceIdOf } from '../base/trace';
 import { ChainError, codeOf, ConfigurationError, RequestError } from '../base/errors';
@@ -9,12 +10,23 @@ import { registryName, type RegistryName } from '../base/registry-name';
 import { networkOfChain } from '../chain/networks';
 import type { Config } from '../config/config';
 import type { Schema } from '../database/schema';
+import type { CloudEvent } from '../events/cloud-event';
+import { compileSelection } from '../events/select-events';
 import { scopeName, type JournalScope } from '../journal/issuance';
 import { issuanceOf, issuancesIn } from '../journal/read-issuances';
-import { listDeliveries, listEvents, type DeliveriesPage, type DeliveriesWanted } from '../outbox/deliveries';
+import {
+  deliveriesOfEvent,
+  listDeliveries,
+  listEvents,
+  withDeliveriesOf,
+  type DeliveriesPage,
+  type DeliveriesWanted,
+  type StoredEvent,
+} from '../outbox/deliveries';
 import { readTokenState } from '../registry/read-token-state';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 import { reachRegistry, type NetworkNode } from '../registry/registry-contracts';
+import { namesOfOwner } from '../subscriptions/stored-subscriptions';
 import { readTokenHistory } from '../token/read-token-history';
 import { isPlainAddress, type TokenLocation } from '../token/token-location';
 import type { FollowedFeed } from '../watcher/feed-status';
@@ -41,6 +53,8 @@ interface TokenPlace {
   registry?: string | undefined;
   /** By default the chain of NET. */
   chainId?: number | undefined;
+  /** The caller, if it sees a part. */
+  holder?: Holder | undefined;
 }
 
 interface TokenQuestion extends TokenPlace {
@@ -62,13 +76,15 @@ export interface Answers {
   token(question: TokenQuestion, left: AbortSignal): Promise<KnownToken | undefined>;
   deliveries(
     wanted: DeliveriesWanted,
+    holder?: Holder,
   ): Promise<{ deliveries: (EventNames & DeliveryView)[]; next: DeliveriesPage['next'] }>;
   events(wanted: {
     tokenId: string | undefined;
     from: number | undefined;
     limit: number;
+    holder?: Holder | undefined;
   }): Promise<{ events: (EventNames & { deliveries: DeliveryView[] })[]; next: number | undefined }>;
-  event(eventId: string): Promise<EventDetails | undefined>;
+  event(eventId: string, holder?: Holder): Promise<EventDetails | undefined>;
   verify(this: void, bytes: Uint8Array, left: AbortSignal): Promise<JsonParts>;
   derive(this: void, bytes: Uint8Array, left: AbortSignal): Promise<JsonParts>;
 }
@@ -86,10 +102,19 @@ export function createAnswers(parts: AnswersParts): Answers {
     return issuingProgress(db, scope, tokenId, feed?.status.headBlock);
   }
 
+  /** The subscriptions of a holder. Undefined: the caller sees all. */
+  const ownOf = async (holder: Holder | undefined) => holder && namesOfOwner(db, holder.owner);
+
+  const eventsOfToken = async ({ chainId, registry, tokenId }: TokenLocation): Promise<StoredEvent[]> => {
+    const wanted = { registry: registryName(chainId, registry), tokenId: tokenId.toString() };
+    return (await listEvents(db, wanted)).events;
+  };
+
   return {
     progress,
     async evidence(question, left) {
       const location = locationOf(question, config);
+      if (!isSeenBy(question.holder, await eventsOfToken(location))) return undefined;
       try {
         return await checking.evidence(nodeOfCaller(config, location), location, left);
       } catch (thrown) {
@@ -99,7 +124,9 @@ export function createAnswers(parts: AnswersParts): Answers {
     },
 
     async token(question, left) {
+      const { holder, seesDeliveries } = question;
       const location = locationOf(question, config);
+      if (holder && !isSeenBy(holder, await eventsOfToken(location))) return undefined;
       const node = nodeOfCaller(config, location);
       const { chainId, registry, tokenId } = location;
       const history = await inTurn(left, () =>
@@ -115,13 +142,13 @@ export function createAnswers(parts: AnswersParts): Answers {
         credentialId: question.credentialId,
       });
       const isOwn = scope?.chainId === chainId && isSame(scope.registryAddress, registry);
-      const issuing = isOwn ? await progress(tokenIdHexOf(tokenId)) : undefined;
+      const issuing = isOwn && !holder ? await progress(tokenIdHexOf(tokenId)) : undefined;
       if (history.state.state === 'not minted' && issuing === undefined) return undefined;
-      const known = await listEvents(db, {
-        registry: registryName(chainId, registry),
-        tokenId: tokenId.toString(),
-      });
-      const eventsOf = eventsByOperation(known.events, question.seesDeliveries);
+      const own = await ownOf(holder);
+      const known = (await eventsOfToken(location)).map((event) =>
+        own ? withDeliveriesOf(own, event) : event,
+      );
+      const eventsOf = eventsByOperation(known, seesDeliveries);
       return {
         ...view,
         explorerUrl: node.network.explorerUrl ?? null,
@@ -134,8 +161,8 @@ export function createAnswers(parts: AnswersParts): Answers {
       };
     },
 
-    async deliveries(wanted) {
-      const { deliveries, next } = await listDeliveries(db, wanted);
+    async deliveries(wanted, holder) {
+      const { deliveries, next } = await listDeliveries(db, { ...wanted, own: await ownOf(holder) });
       const shown = deliveries.map(({ event, delivery }) => ({
         ...namesOf(event),
         ...deliveryView(delivery),
@@ -143,8 +170,8 @@ export function createAnswers(parts: AnswersParts): Answers {
       return { deliveries: shown, next };
     },
 
-    async events(wanted) {
-      const { events, next } = await listEvents(db, wanted);
+    async events({ holder, ...wanted }) {
+      const { events, next } = await listEvents(db, { ...wanted, own: await ownOf(holder) });
       const shown = events.map((event) => ({
         ...namesOf(event),
         deliveries: event.deliveries.map(deliveryView),
@@ -152,7 +179,12 @@ export function createAnswers(parts: AnswersParts): Answers {
       return { events: shown, next };
     },
 
-    event: (eventId) => eventDetails(db, targetOf, eventId, time.now()),
+    async event(eventId, holder) {
+      const [event] = await deliveriesOfEvent(db, eventId);
+      if (event === undefined || !isSeenBy(holder, [event])) return undefined;
+      const own = await ownOf(holder);
+      return eventDetails(db, targetOf, own ? withDeliveriesOf(own, event) : event, time.now());
+    },
 
     verify: (bytes, left) =>
       checking.verify(bytes, left, async (location, lookedUp) => {
@@ -169,11 +201,20 @@ export function createAnswers(parts: AnswersParts): Answers {
 
 type Nodes = AnswersParts['config'];
 
+/** Whether one of these events is in the caller's scope. */
+function isSeenBy(holder: Holder | undefined, events: readonly StoredEvent[]): boolean {
+  if (holder === undefined) return true;
+  const selects = compileSelection({ filters: holder.filters });
+  return events.some(({ body }) => selects(JSON.parse(body) as CloudEvent));
+}
+
 /** @throws RequestError QUERY_INVALID. */
 function locationOf(
-  { tokenId, registry, chainId }: TokenPlace,
-  { network, registries, tokenRegistryAddress }: Nodes,
+  { tokenId, registry, chainId, holder }: TokenPlace,
+  { network, tokenRegistryAddress, ...config }: Nodes,
 ): TokenLocation {
+  // They are not in every scope.
+  const registries = holder ? [] : config.registries;
   const address = registry ?? (chainId === undefined ? tokenRegistryAddress : undefined);
   if (address !== undefined && isPlainAddress(address))
     return { chainId: chainId ?? network.chainId, registry: getAddress(address), tokenId };

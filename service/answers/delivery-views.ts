@@ -6,7 +6,7 @@ import { deliveryHeaders, type WebhookTarget } from '../delivery/attempt-deliver
 import { channelsOf, type Channel } from '../outbox/channels';
 import { aboutOf, RETRACTED_TYPE } from '../events/cloud-event';
 import { OPERATIONS } from '../events/conditions';
-import { deliveriesOfEvent, type Delivery, type FoundDelivery, type StoredEvent } from '../outbox/deliveries';
+import type { Delivery, FoundDelivery, StoredEvent } from '../outbox/deliveries';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 import type {
   DeliveryView,
@@ -103,16 +103,13 @@ export function eventsByOperation(
   };
 }
 
-/** Undefined: there is no such event. */
 export async function eventDetails(
   db: Kysely<Schema>,
   targetOf: TargetOf,
-  eventId: string,
+  event: StoredEvent,
   now: number,
-): Promise<EventDetails | undefined> {
-  const [event] = await deliveriesOfEvent(db, eventId);
-  if (event === undefined) return undefined;
-  const { body, deliveries } = event;
+): Promise<EventDetails> {
+  const { eventId, body, deliveries } = event;
   const channels = await channelsOf(db, event.feed);
   const headersTo = (channel: Channel | undefined): Record<string, string> => {
     const target = channel && targetOf(event.feed, channel);

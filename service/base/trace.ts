@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import * as otel from '@opentelemetry/api';
 
 // A trace is kept and sent as a `traceparent` (https://www.w3.org/TR/trace-context-2/): the ids of the trace
-// and of a span, and flags. Without an SDK beside it, OpenTelemetry makes no spans, and the ids are ours.
+// and of a span, and flags. Without an SDK, no spans are made, and a trace keeps the span of its caller.
 
 /** The fields of version 00, with any others of a later version behind them. */
 const TRACEPARENT =

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { createAccessKeys, type AccessKeys } from '../access/access-keys';
 import { createAnswers, type Answers } from '../answers/answers';
 import { createCheckingPool, type CheckingPool } from '../answers/checking-pool';
 import { messageOf } from '../base/errors';
+import { repeat } from '../base/time';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
 import type { Chain } from '../chain/chain';
 import { missingForIssuing } from '../config/config';
@@ -19,10 +21,9 @@ import { redeliverTo } from '../outbox/redeliver';
 import { createEventFetching } from '../subscriptions/fetch-events';
 import { createSubscriptions, sinkRulesOf } from '../subscriptions/manage-subscriptions';
 import type { Core } from './core';
-import type { EventDelivery } from './event-delivery';
 import type { Lines } from './watch-conditions';
 
-type KeyedOptions = Pick<HttpAppOptions, 'registries' | 'subscriptions' | 'answers' | 'console'>;
+type KeyedOptions = Pick<HttpAppOptions, 'registries' | 'subscriptions' | 'answers' | 'console' | 'keys'>;
 
 /** What those may ask and change who have a key. Without a key that may do so, a member is undefined. */
 export interface KeyedApi extends Required<KeyedOptions> {
@@ -52,7 +53,15 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
       ? undefined
       : startConsole(core, { sources, client, checking, answers, adminApiKey });
   const fetching = createEventFetching(core);
+  const onChanged = async (): Promise<void> => {
+    await eventDelivery.refresh().catch((error: unknown) => {
+      core.logger.warn({ error }, `changed subscriptions cannot be read now: ${messageOf(error)}`);
+    });
+  };
+  const keys = createAccessKeys(database, time, onChanged);
+  const endingKeys = startEndingKeys(core, keys);
   return {
+    keys: adminApiKey === undefined ? undefined : keys,
     registries: new Registries({
       database,
       settings: config,
@@ -60,32 +69,47 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
       statusOf: (name) => eventDelivery.feedOf(name)?.status,
       onChange: eventDelivery.refresh,
     }),
-    subscriptions:
-      adminApiKey === undefined ? undefined : subscriptionsOf(core, eventDelivery, fetching.fetch),
+    subscriptions: adminApiKey === undefined ? undefined : subscriptionsOf(core, onChanged, fetching.fetch),
     answers,
     console: ofConsole,
     async endChecks() {
       await Promise.all([checking?.stop(), fetching.stop()]);
     },
     async stop() {
-      await Promise.all([checking?.stop(), ofConsole?.stop(), fetching.stop()]);
+      await Promise.all([checking?.stop(), ofConsole?.stop(), fetching.stop(), endingKeys.stop()]);
     },
   };
 }
 
+/** How soon subscriptions pause after the last key of their owner has ended. */
+const END_KEYS_EVERY_MS = 5_000;
+
+/** Pauses the subscriptions of keys that have ended, also while no key is accepted. */
+function startEndingKeys({ time, logger }: Core, keys: AccessKeys): { stop(): Promise<void> } {
+  let isFailing = false;
+  return repeat(
+    time,
+    async () => {
+      try {
+        await keys.endOld();
+        isFailing = false;
+      } catch (error) {
+        if (!isFailing) logger.warn({ error }, `ended keys cannot be looked for now: ${messageOf(error)}`);
+        isFailing = true;
+      }
+    },
+    END_KEYS_EVERY_MS,
+  );
+}
+
 function subscriptionsOf(
-  { config, database, time, logger, lookup }: Core,
-  eventDelivery: EventDelivery,
+  { config, database, time, lookup }: Core,
+  onChanged: () => Promise<void>,
   fetchEvents: SubscriptionRoutes['fetchEvents'],
 ): SubscriptionRoutes {
   const { db } = database;
-  const onChanged = async (): Promise<void> => {
-    await eventDelivery.refresh().catch((error: unknown) => {
-      logger.warn({ error }, `changed subscriptions cannot be read now: ${messageOf(error)}`);
-    });
-  };
   return {
-    subscriptions: createSubscriptions(config, { database, time, lookup, onChanged }),
+    subscriptionsFor: (holder) => createSubscriptions(config, { database, time, lookup, onChanged, holder }),
     deliveries: (wanted) => listDeliveries(db, wanted),
     fetchEvents,
     async redeliver(name, selection) {
@@ -107,7 +131,7 @@ function startConsole(
   },
 ): Console & { stop(): Promise<void> } {
   const { sources, client, checking, answers, adminApiKey } = parts;
-  const { network, consoleReadKey: readKey } = config;
+  const { network, consoleReadKey: reader } = config;
   const samples = startSamples(time, sources.feeds);
   const missing = missingForIssuing(config);
   let attempts = 0;
@@ -125,7 +149,7 @@ function startConsole(
   return {
     validate: checking.validate,
     progress: answers.progress,
-    sessions: createSessions({ adminApiKey, readKey }, facts, { clock: time, randomBytes }),
+    sessions: createSessions({ operator: adminApiKey, reader }, facts, { clock: time, randomBytes }),
     overview: createOverview({
       time,
       currency: network.currency,

@@ -80,12 +80,8 @@ export function createSessions(
   };
 }
 
-/** Both comparisons are always made, each in constant time. */
-function roleOf(key: string, { adminApiKey, readKey }: ConsoleKeys): Role | undefined {
-  const isAdmin = isSame(key, adminApiKey);
-  const isReader = isSame(key, readKey ?? adminApiKey) && readKey !== undefined;
-  if (isAdmin) return 'operator';
-  return isReader ? 'reader' : undefined;
+function roleOf(key: string, keys: ConsoleKeys): Role | undefined {
+  return ROLES.find((role) => isSame(key, keys[role] ?? '') && keys[role] !== undefined);
 }
 
 /** Compares secrets. It takes the same time for every wrong one. */
@@ -103,12 +99,10 @@ export interface TokenFacts {
   id: string;
 }
 
-/** The keys that logging in needs. */
-export interface ConsoleKeys {
-  adminApiKey: string;
-  /** Undefined: nobody can log in to look only. */
-  readKey: string | undefined;
-}
+const ROLES = ['operator', 'reader'] as const satisfies Role[];
+
+/** The key that logs in to each role. Undefined: nobody can. */
+export type ConsoleKeys = Readonly<Record<Role, string | undefined>>;
 
 const KEY_BYTES = 32;
 const ID_BYTES = 16;
@@ -119,17 +113,17 @@ const FORM = /^(operator|reader)\.(\d{1,15})\.([\w-]{22})\.([\w-]{43})$/;
  * every process; a changed key ends those of its role. A reader's tokens follow from the reader's
  * key alone: they let nobody test guesses of the admin's. A token of one use is never valid in the other.
  */
-function createTokenSigner({ adminApiKey, readKey }: ConsoleKeys, use: 'session' | 'link') {
-  const keyOf = (role: Role, secret: string): Buffer =>
-    Buffer.from(hkdfSync('sha256', secret, '', `console ${use} ${role}`, KEY_BYTES));
-  const keys: Record<Role, Buffer | undefined> = {
-    operator: keyOf('operator', adminApiKey),
-    reader: readKey === undefined ? undefined : keyOf('reader', readKey),
-  };
+function createTokenSigner(secrets: ConsoleKeys, use: 'session' | 'link') {
+  const keys = new Map<string, Buffer>();
+  for (const role of ROLES) {
+    const secret = secrets[role];
+    if (secret === undefined) continue;
+    keys.set(role, Buffer.from(hkdfSync('sha256', secret, '', `console ${use} ${role}`, KEY_BYTES)));
+  }
   const macOf = (text: string, key: Buffer): Buffer => createHmac('sha256', key).update(text).digest();
   return {
     sign({ role, expiresAt, id }: TokenFacts): string {
-      const key = keys[role];
+      const key = keys.get(role);
       if (key === undefined) throw new Error(`There is no key for the role ${role}.`);
       const text = `${role}.${expiresAt}.${id}`;
       return `${text}.${macOf(text, key).toString('base64url')}`;
@@ -137,7 +131,7 @@ function createTokenSigner({ adminApiKey, readKey }: ConsoleKeys, use: 'session'
     /** Undefined unless the token was signed under the same keys. The time is not checked. */
     read(token: string): TokenFacts | undefined {
       const [, role = '', expiresAt = '', id = '', mac = ''] = FORM.exec(token) ?? [];
-      const key = role === 'operator' || role === 'reader' ? keys[role] : undefined;
+      const key = keys.get(role);
       if (key === undefined) return undefined;
       const right = macOf(`${role}.${expiresAt}.${id}`, key);
       const given = Buffer.from(mac, 'base64url');

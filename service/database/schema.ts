@@ -11,6 +11,7 @@ export interface Schema {
   tokens: TokensTable;
   events: EventsTable;
   subscriptions: SubscriptionsTable;
+  access_keys: AccessKeysTable;
   subscription_changes: SubscriptionChangesTable;
   subscription_change_log: SubscriptionChangeLogTable;
   deliverers: DeliverersTable;
@@ -128,6 +129,31 @@ export interface SubscriptionsTable {
   state: Defaulted<'active' | 'paused' | 'gone'>;
   created_at: number;
   changed_at: number;
+  /** The owner of the keys that it belongs to. Null: it is the operator's. */
+  owner: Defaulted<string | null>;
+}
+
+/** The keys that see a part of the tokens. */
+export interface AccessKeysTable {
+  /** A UUID. */
+  id: string;
+  /** Keys with the same owner have the same subscriptions. */
+  owner: string;
+  name: string;
+  /** SHA-256 of the key. */
+  digest: Bytes;
+  /** JSON. */
+  scope: string;
+  /** With commas between them. */
+  may: string;
+  created_at: number;
+  expires_at: number;
+  /** When it was revoked, or its end was told. */
+  ended_at: number | null;
+  /** Its last use, to the hour. */
+  used_at: number | null;
+  /** Of the log-in of a wallet: each makes one key. */
+  nonce: string | null;
 }
 
 /** One row. Its version is incremented by every change of subscriptions and registries. */

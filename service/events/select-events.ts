@@ -23,6 +23,8 @@ export interface Selection {
   readonly types?: readonly string[];
   /** All of them must be true. */
   readonly filters?: readonly Filter[];
+  /** The scope of the key that it belongs to: all of them must be true, too. */
+  readonly scope?: readonly Filter[];
 }
 
 /** Whether a registry event is for a subscription. */
@@ -44,9 +46,13 @@ export function namesOperations({ types = [] }: Pick<Selection, 'types'>): boole
   return types.some((type) => type.startsWith(OPERATIONS_PREFIX));
 }
 
-/** Whether a subscription wants operational events of a type: only its `types` select them. */
+/**
+ * Whether a subscription wants operational events of a type: only its `types` select them. They tell of the
+ * service, and so are in no scope.
+ */
 export function wantsOperation(definition: string, type: string): boolean {
-  return (JSON.parse(definition) as Selection).types?.includes(type) === true;
+  const { types, scope } = JSON.parse(definition) as Selection;
+  return scope === undefined && types?.includes(type) === true;
 }
 
 /** The rules by which a subscription gets events. */
@@ -55,6 +61,8 @@ export interface EventRules {
   readonly wants: EventPredicate;
   /** Whether the subscriber gets retractions of events that a reorganisation removed. */
   readonly hasRetractions: boolean;
+  /** Whether it may see nothing that the rules do not select. */
+  readonly isScoped: boolean;
 }
 
 /** The members of a realised subscription that decide it. */
@@ -64,7 +72,8 @@ interface Selecting extends Selection {
 
 /** Compiles a stored definition: a realised subscription as JSON. */
 export function compileRules(definition: string): EventRules {
-  const selecting = JSON.parse(definition) as Selecting;
+  const { scope, ...given } = JSON.parse(definition) as Selecting;
+  const selecting = scope ? { ...given, filters: [...scope, ...(given.filters ?? [])] } : given;
   const { startFrom, retractions } = selecting.config;
   const first = typeof startFrom === 'number' ? startFrom : 0;
   const selects = compileSelection(selecting);
@@ -72,7 +81,7 @@ export function compileRules(definition: string): EventRules {
     event.type.startsWith(OPERATIONS_PREFIX)
       ? wantsOperation(definition, event.type)
       : event.data.blockNumber >= first && selects(event);
-  return { selection: selecting, wants, hasRetractions: retractions };
+  return { selection: selecting, wants, hasRetractions: retractions, isScoped: scope !== undefined };
 }
 
 /**

@@ -1,4 +1,6 @@
+import { hkdfSync } from 'node:crypto';
 import Koa from 'koa';
+import type { AccessKeys } from '../access/access-keys';
 import type { Answers } from '../answers/answers';
 import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
@@ -11,6 +13,7 @@ import { requestLog, type RequestState } from './request-log';
 import { callerLeft, limitCallers } from './limits';
 import { createOperationRouter, tellAnswers } from './operation-router';
 import { answerDocuments, type DocumentParts } from './routes/documents';
+import { answerKeys } from './routes/keys';
 import { answerPublished, type PublishedParts } from './routes/published';
 import { answerQuestions } from './routes/questions';
 import { answerRegistries } from './routes/registries';
@@ -21,6 +24,10 @@ import { createKeyRefusal } from './wrong-keys';
 export interface HttpAppOptions extends DocumentParts, PublishedParts {
   /** Without it the endpoints of the admin do not exist. */
   adminApiKey?: string | undefined;
+  /** It may read all. */
+  consoleReadKey?: string | undefined;
+  /** The keys that see a part, which exist only with an admin key. */
+  keys?: AccessKeys | undefined;
   /** How many requests may wait for a document or an event at once; undefined: any number. */
   callersAtOnce?: number | undefined;
   development: boolean;
@@ -46,11 +53,21 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   const { time, apiKey, adminApiKey, answers, registries, subscriptions } = options;
   const consoleParts = adminApiKey === undefined ? undefined : options.console;
   const refuseKey = createKeyRefusal(time);
-  const gate = createGate({ apiKey, adminApiKey, sessions: consoleParts?.sessions, refuseKey });
-  const operations = createOperationRouter(time, gate, options.isDatabaseRemoved);
+  const { keys, consoleReadKey: readKey } = options;
+  const gate = createGate({
+    apiKey,
+    adminApiKey,
+    readKey,
+    keys,
+    sessions: consoleParts?.sessions,
+    refuseKey,
+  });
+  const pageKey = new Uint8Array(hkdfSync('sha256', adminApiKey ?? '', '', 'pages', 32));
+  const operations = createOperationRouter(time, gate, pageKey, options.isDatabaseRemoved);
   answerPublished(operations, options);
   const limitCaller = limitCallers(time, options.callersAtOnce ?? Infinity);
   answerDocuments(operations, options, limitCaller);
+  if (keys) answerKeys(operations, keys);
   if (registries) answerRegistries(operations, registries);
   if (subscriptions) answerSubscriptions(operations, subscriptions, limitCaller);
   if (answers) answerQuestions(operations, answers, consoleParts?.overview);

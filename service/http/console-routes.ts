@@ -109,9 +109,9 @@ function answerSessions(
     ctx.status = 204;
   });
 
-  // Programs call it with ADMIN_API_KEY. No page does: a session must not prolong itself.
+  // Programs call it with ADMIN_API_KEY. No page does: a session must not prolong itself. A link operates.
   answer({ access: 'admin', method: 'post', path: `${API}/links`, isHarmless: true }, (ctx) => {
-    if (ctx.state.session !== undefined) throw new HttpError(401, 'CONSOLE_KEY_WRONG', 'Send ADMIN_API_KEY.');
+    if (ctx.state.role !== 'admin') throw new HttpError(401, 'CONSOLE_KEY_WRONG', 'Send ADMIN_API_KEY.');
     ctx.status = 201;
     ctx.body = { url: `${CONSOLE}#link=${sessions.newLink()}` };
   });

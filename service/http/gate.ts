@@ -1,14 +1,20 @@
 import type { Context, Middleware } from 'koa';
+import type { AccessKeys } from '../access/access-keys';
 import { cut, orUndefined } from '../base/errors';
 import { isSame, type Sessions, type TokenFacts } from '../console/sessions';
 import { onlyLooks, type Operation } from './description/operation';
 import { HttpError } from './errors';
+import type { AccessState } from './request-log';
 import type { RefuseKey } from './wrong-keys';
 
 /** The keys of the service, and the sessions of its console, if it has one. */
 export interface GateOptions {
   apiKey: string | undefined;
   adminApiKey: string | undefined;
+  /** It may read all. */
+  readKey: string | undefined;
+  /** The keys that see a part. */
+  keys: Pick<AccessKeys, 'find'> | undefined;
   sessions: Sessions | undefined;
   refuseKey: RefuseKey;
 }
@@ -16,16 +22,19 @@ export interface GateOptions {
 /** `session`: for the console's page alone. */
 export type Access = Operation['access'] | 'session';
 
-/** The check of the requests of an operation. Undefined: the operation does not exist. */
-export type Gate = (
-  operation: Pick<Operation, 'method' | 'isHarmless'> & { access: Access },
-) => ((ctx: Context) => void) | undefined;
+/** An operation, as far as it decides who may ask for it. */
+export type GatedOperation = Pick<Operation, 'method' | 'isHarmless' | 'scope'> & { access: Access };
 
-const OPENED_BY: Readonly<Record<Exclude<Access, 'anyone'>, readonly ('issuer' | 'admin')[]>> = {
+/** The check of the requests of an operation. Undefined: the operation does not exist. */
+export type Gate = (operation: GatedOperation) => ((ctx: Context) => Promise<void>) | undefined;
+
+type KeyRole = 'issuer' | 'admin' | 'reader';
+
+const OPENED_BY: Readonly<Record<Exclude<Access, 'anyone'>, readonly KeyRole[]>> = {
   'issuer if set': ['issuer'],
   issuer: ['issuer'],
-  admin: ['admin'],
-  'any key': ['issuer', 'admin'],
+  admin: ['admin', 'reader'],
+  'any key': ['issuer', 'admin', 'reader'],
   session: [],
 };
 
@@ -33,54 +42,73 @@ const OPENED_BY: Readonly<Record<Exclude<Access, 'anyone'>, readonly ('issuer' |
 const BEARER = /^bearer +/i;
 
 /**
- * Decides who may do what. A bearer key decides alone. Otherwise a session takes the place of all keys: that
- * of an operator for everything, that of a reader for what only looks. A session that has ended refuses
- * nothing that needs no key.
+ * Decides who may do what. A bearer key decides alone. Otherwise a session takes the place of all keys. Both
+ * give a role: that of an operator for everything, that of a reader for what only looks, and that of a holder
+ * for the operations of a scope. A session that has ended refuses nothing that needs no key.
  */
-export function createGate({ apiKey, adminApiKey, sessions, refuseKey }: GateOptions): Gate {
-  const keys = { issuer: apiKey, admin: adminApiKey };
-  return ({ access, ...operation }) => {
-    if (access === 'anyone') return () => undefined;
-    const roles = OPENED_BY[access].filter((role) => keys[role] !== undefined);
-    const isOpen = access === 'issuer if set' && apiKey === undefined;
+export function createGate({ sessions, refuseKey, keys, ...options }: GateOptions): Gate {
+  const secrets = { issuer: options.apiKey, admin: options.adminApiKey, reader: options.readKey };
+  return (operation) => {
+    const { access } = operation;
+    if (access === 'anyone') return () => Promise.resolve();
+    const roles = OPENED_BY[access].filter((role) => secrets[role] !== undefined);
+    const isOpen = access === 'issuer if set' && secrets.issuer === undefined;
     if (roles.length === 0 && !isOpen && sessions === undefined) return undefined;
-    return (ctx) => {
+
+    async function byKey(ctx: Context): Promise<AccessState> {
+      const key = BEARER.test(ctx.get('Authorization')) ? ctx.get('Authorization').replace(BEARER, '') : '';
+      const role = roles.find((one) => isSame(key, secrets[one] ?? ''));
+      if (role !== undefined) return { role };
+      const holder = await keys?.find(key);
+      if (holder !== undefined && access !== 'session') return { role: 'holder', holder };
+      if (isOpen) return {};
+      const wrong = refusal(ctx, access, roles);
+      throw key !== '' && wrong.status === 401 ? refuseKey(ctx, wrong) : wrong;
+    }
+
+    function bySession(ctx: Context, open: Sessions): AccessState {
+      const session = pageSession(ctx, open);
+      if (session === undefined && !isOpen) throw sessionEnded();
+      return session === undefined ? {} : { session, role: session.role };
+    }
+
+    return async (ctx) => {
       const hasKey = BEARER.test(ctx.get('Authorization'));
-      if (hasKey || sessions === undefined || ctx.cookies.get(sessions.cookieName) === undefined) {
-        const role = roles.find((one) => hasBearerKey(ctx, keys[one] ?? ''));
-        if (role !== undefined) ctx.state.role = role;
-        else if (!isOpen) {
-          const wrong = refusal(ctx, access, roles);
-          throw hasKey && wrong.status === 401 ? refuseKey(ctx, wrong) : wrong;
-        }
-      } else {
-        const session = pageSession(ctx, sessions);
-        if (session === undefined && !isOpen) throw sessionEnded();
-        if (session?.role === 'reader' && !onlyLooks(operation)) {
-          const message = 'CONSOLE_READ_KEY only looks. Log in with ADMIN_API_KEY to change something.';
-          throw new HttpError(403, 'CONSOLE_READ_ONLY', message);
-        }
-        if (session !== undefined) Object.assign(ctx.state, { session, role: session.role });
-      }
+      const isOfPage =
+        !hasKey && sessions !== undefined && ctx.cookies.get(sessions.cookieName) !== undefined;
+      const caller = isOfPage ? bySession(ctx, sessions) : await byKey(ctx);
+      expectAllowed(caller, operation);
+      Object.assign(ctx.state, caller);
     };
   };
 }
 
-function refusal(ctx: Context, access: Access, roles: readonly ('issuer' | 'admin')[]): HttpError {
+/** @throws HttpError KEY_READ_ONLY, KEY_MAY_NOT. */
+function expectAllowed({ role, holder }: AccessState, operation: GatedOperation): void {
+  if (role === 'reader' && !onlyLooks(operation)) {
+    const message = 'CONSOLE_READ_KEY only looks. Use ADMIN_API_KEY to change something.';
+    throw new HttpError(403, 'KEY_READ_ONLY', message);
+  }
+  const { scope } = operation;
+  if (holder === undefined || (scope !== undefined && holder.may.includes(scope))) return;
+  const may = `it may ${holder.may.join(' and ')}`;
+  const message =
+    scope === undefined ? 'It is not for keys with a scope.' : `It needs a key that may ${scope}.`;
+  throw new HttpError(403, 'KEY_MAY_NOT', `Your key may not do this: ${may}. ${message}`);
+}
+
+function refusal(ctx: Context, access: Access, roles: readonly KeyRole[]): HttpError {
   if (access === 'session') return sessionEnded();
   if (roles.length === 0) return new HttpError(404, 'NOT_FOUND', 'There is nothing at this path.');
   ctx.set('WWW-Authenticate', 'Bearer');
-  const names = roles.map((role) => (role === 'admin' ? '<ADMIN_API_KEY>' : '<API_KEY>'));
+  const named = { admin: '<ADMIN_API_KEY>', issuer: '<API_KEY>', reader: undefined };
+  const names = roles.flatMap((role) => named[role] ?? []);
   const message = `This endpoint needs the header Authorization: Bearer ${names.join(' or ')}.`;
   return new HttpError(401, access === 'admin' ? 'ADMIN_API_KEY_WRONG' : 'API_KEY_WRONG', message);
 }
 
 function sessionEnded(): HttpError {
   return new HttpError(401, 'CONSOLE_SESSION_ENDED', 'There is no session, or it has ended: log in.');
-}
-
-function hasBearerKey(ctx: Context, key: string): boolean {
-  return isSame(ctx.get('Authorization').replace(BEARER, 'Bearer '), `Bearer ${key}`);
 }
 
 /**
@@ -138,7 +166,7 @@ export function isOfConsole(path: string): boolean {
 
 /** Headers of every answer to the console's page: it is for that page alone, and nothing keeps it. */
 export const CONSOLE_HEADERS = {
-  'Cache-Control': 'no-store',
+  'Cache-Control': 'private, no-store',
   'X-Content-Type-Options': 'nosniff',
   'Referrer-Policy': 'no-referrer',
 };

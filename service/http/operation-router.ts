@@ -3,21 +3,24 @@ import { Router, type RouterContext } from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import type * as z from 'zod';
 import type { JsonParts } from '../answers/checking-pool';
-import { cut } from '../base/errors';
+import type { Holder } from '../access/access-keys';
+import { cut, orUndefined } from '../base/errors';
 import type { Lifecycle } from '../base/lifecycle';
+import { seal, unseal } from '../base/seal';
 import type { Time } from '../base/time';
 import type { JsonObject } from '../issuance/credential';
 import { onlyLooks, type Operation } from './description/operation';
 import { HttpError } from './errors';
-import type { Access, Gate } from './gate';
+import type { Gate, GatedOperation } from './gate';
 import { readSmallJson } from './read-body';
 import type { RequestState } from './request-log';
 
 /** An operation that is described, or one of the console's page alone. */
-export type RoutedOperation = Pick<Operation, 'method' | 'path' | 'query' | 'isHarmless'> & {
-  access: Access;
-  body?: { kind: 'small' | 'document' };
-};
+export type RoutedOperation = GatedOperation &
+  Pick<Operation, 'path' | 'query'> & {
+    body?: { kind: 'small' | 'document' };
+    answers?: Operation['answers'];
+  };
 
 /** The checked query of a request. */
 interface QueryState<Query> {
@@ -25,7 +28,29 @@ interface QueryState<Query> {
   query: Query;
   /** The parameters as the request has them, without empty ones. */
   givenQuery: Readonly<Record<string, string>>;
+  /** How the caller sees the position of a page. */
+  pages: Pages;
 }
+
+/** Positions of pages as texts. */
+interface Pages {
+  write(this: void, position: string): string;
+  /** @throws Error for a text that was not written for the caller. */
+  read(this: void, text: string): string;
+}
+
+const PLAIN: Pages = { write: (position) => position, read: (text) => text };
+
+/** Positions count the events and deliveries of all: a holder sees them sealed. */
+function sealedPages(key: Uint8Array, { owner }: Holder): Pages {
+  return {
+    write: (position) => seal(key, Buffer.from(position.padEnd(PAGE_CHARACTERS)), owner),
+    read: (text) => unseal(key, text, owner).toString().trim(),
+  };
+}
+
+/** Two keys of rows, or the id of a subscription. */
+const PAGE_CHARACTERS = 40;
 
 /** The state of a request when it reaches the route of its operation. */
 type StateOf<Routed extends RoutedOperation> = RequestState &
@@ -47,10 +72,14 @@ export interface OperationRouter {
   ): void;
 }
 
-/** @param isDatabaseRemoved whether what is stored now may be lost. */
+/**
+ * @param pageKey seals the positions of pages; 32 bytes.
+ * @param isDatabaseRemoved whether what is stored now may be lost.
+ */
 export function createOperationRouter(
   time: Time,
   gate: Gate,
+  pageKey: Uint8Array,
   isDatabaseRemoved = () => false,
 ): OperationRouter {
   const router = new Router();
@@ -63,17 +92,23 @@ export function createOperationRouter(
       if (check === undefined) return;
       router[method](path.replace(/\{(\w+)\}/g, ':$1'), async (ctx: RouterContext) => {
         ctx.state.operation = `${method.toUpperCase()} ${path}`;
-        check(ctx);
-        if (query) Object.assign(ctx.state, checkedQuery(query, ctx));
+        await check(ctx);
+        const holder = (ctx.state as RequestState).holder;
+        const isPaged = operation.answers?.[200]?.headers?.Link !== undefined;
+        const pages = isPaged && holder ? sealedPages(pageKey, holder) : PLAIN;
+        if (query) Object.assign(ctx.state, { ...checkedQuery(query, ctx, pages), pages });
         if (body?.kind === 'small') ctx.state.body = await readSmallJson(time, ctx);
         if (!onlyLooks(operation) && isDatabaseRemoved()) throw databaseRemoved(ctx);
         // Keeps an answer that not everybody may see out of caches.
-        if (access !== 'anyone' && access !== 'issuer if set') ctx.set('Cache-Control', 'no-store');
+        if (access !== 'anyone' && access !== 'issuer if set') ctx.set(FOR_THE_CALLER);
         await route(ctx);
       });
     },
   };
 }
+
+/** Headers of an answer that depends on who asks. */
+const FOR_THE_CALLER = { 'Cache-Control': 'private, no-store', Vary: 'Authorization, Cookie' };
 
 /** Tells of each answer how long it took. It names the operation: callers choose the path. */
 export function tellAnswers(time: Time, lifecycle: Lifecycle): Middleware<RequestState> {
@@ -94,9 +129,13 @@ function databaseRemoved(ctx: Context): HttpError {
 }
 
 /** Checks the parameters of a query, and refuses unknown ones. @throws HttpError QUERY_INVALID */
-function checkedQuery(schema: z.ZodObject, ctx: Context): QueryState<unknown> {
+function checkedQuery(schema: z.ZodObject, ctx: Context, pages: Pages): Omit<QueryState<unknown>, 'pages'> {
   const givenQuery = namedParameters(ctx, Object.keys(schema.shape));
-  const { data: query, error } = schema.safeParse(givenQuery);
+  const { after } = givenQuery;
+  const position = after === undefined ? undefined : orUndefined(() => pages.read(after));
+  if (after !== undefined && position === undefined)
+    throw wrongQuery('after', 'must be taken from the header Link of a page of yours');
+  const { data: query, error } = schema.safeParse({ ...givenQuery, ...(after && { after: position }) });
   const [issue] = error?.issues ?? [];
   if (issue !== undefined) throw wrongQuery(String(issue.path[0]), issue.message);
   return { query, givenQuery };
@@ -122,8 +161,12 @@ export function wrongQuery(name: string, problem: string): HttpError {
 }
 
 /** Names the next page (RFC 8288), which has the other parameters of this one. */
-export function linkNextPage(ctx: Context & { state: QueryState<{ limit: number }> }, after: string): void {
-  const { query, givenQuery } = ctx.state;
+export function linkNextPage(
+  ctx: Context & { state: QueryState<{ limit: number }> },
+  position: string,
+): void {
+  const { query, givenQuery, pages } = ctx.state;
+  const after = pages.write(position);
   const parameters = new URLSearchParams({ ...givenQuery, after, limit: String(query.limit) });
   ctx.set('Link', `<${ctx.path}?${parameters.toString()}>; rel="next"`);
 }

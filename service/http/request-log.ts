@@ -1,5 +1,6 @@
 import { SpanKind, type Span } from '@opentelemetry/api';
 import type { Context, Middleware } from 'koa';
+import type { Holder } from '../access/access-keys';
 import { cut } from '../base/errors';
 import type { Logger } from '../base/logger';
 import type { Time } from '../base/time';
@@ -20,7 +21,9 @@ const ACCEPTABLE_REQUEST_ID = /^[\w.:-]{1,128}$/;
 /** State that the gate sets for the routes. */
 export interface AccessState {
   /** The key that the caller has, or the role of its session. Absent: the operation needs neither. */
-  role?: 'issuer' | 'admin' | Role;
+  role?: 'issuer' | 'admin' | 'holder' | Role;
+  /** The holder of a key with a scope. */
+  holder?: Holder;
   /** The session of a page, if the request has no key. */
   session?: TokenFacts;
 }

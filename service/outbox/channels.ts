@@ -90,17 +90,17 @@ export function joinedChannels(db: Kysely<Schema>) {
 }
 
 /**
- * The keys of the feeds' channels, only those of one subscription if its name is given. Statements name these
+ * The keys of the feeds' channels, only those of some subscriptions if names are given. Statements name these
  * keys instead of joining: SQLite's planner does not know the numbers of rows, and would join in an order
  * that reads all queues.
  */
 export async function channelKeysOf(
   db: Kysely<Schema>,
   feeds: readonly string[],
-  subscription?: string,
+  subscriptions?: readonly string[],
 ): Promise<number[]> {
-  if (feeds.length === 0) return [];
-  const rows = await channelsIn(db, feeds, subscription).select('channels.id').execute();
+  if (feeds.length === 0 || subscriptions?.length === 0) return [];
+  const rows = await channelsIn(db, feeds, subscriptions).select('channels.id').execute();
   return rows.map(({ id }) => id);
 }
 

@@ -91,6 +91,8 @@ interface EventsWanted {
   /** In decimals. */
   tokenId?: string | undefined;
   eventId?: string | undefined;
+  /** Names of subscriptions: only what was enqueued for them, and their deliveries alone. */
+  own?: readonly string[] | undefined;
   /** Key of the newest one. */
   from?: number | undefined;
   limit?: number | undefined;
@@ -101,12 +103,28 @@ export async function listEvents(
   db: Kysely<Schema>,
   wanted: EventsWanted,
 ): Promise<{ events: StoredEvent[]; next: number | undefined }> {
-  const { limit } = wanted;
-  const rows = await newestEvents(db, await feedsFor(db, wanted), { ...wanted, limit: limit && limit + 1 });
+  const { limit, own, registry } = wanted;
+  const channels = own && (await channelKeysOf(db, await findDeliveredFeeds(db, registry), own));
+  const rows = await newestEvents(db, await feedsFor(db, wanted), {
+    ...wanted,
+    among: channels && enqueuedFor(db, channels),
+    limit: limit && limit + 1,
+  });
+  const events = await withDeliveries(db, rows.slice(0, limit));
   return {
-    events: await withDeliveries(db, rows.slice(0, limit)),
+    events: own ? events.map((event) => withDeliveriesOf(own, event)) : events,
     next: limit === undefined ? undefined : rows[limit]?.id,
   };
+}
+
+/** The event with the deliveries to some subscriptions alone. */
+export function withDeliveriesOf(own: readonly string[], event: StoredEvent): StoredEvent {
+  return { ...event, deliveries: event.deliveries.filter(({ subscription }) => own.includes(subscription)) };
+}
+
+/** Selects the keys of the events that were enqueued for channels. */
+function enqueuedFor(db: Kysely<Schema>, channels: readonly number[]): Expression<number> {
+  return db.selectFrom('deliveries').select('event').where('channel', 'in', orNone(channels, 0)).$asScalar();
 }
 
 /** The position of a delivery. A page begins after it. */
@@ -151,10 +169,13 @@ const MOST_EVENTS = 2_000;
 export async function listDeliveries(db: Kysely<Schema>, wanted: DeliveriesWanted): Promise<DeliveriesPage> {
   const { after = { event: HIGHEST_KEY, channel: 0 }, limit, states } = wanted;
   const names = await findDeliveredFeeds(db, wanted.registry);
-  const channels = await channelKeysOf(db, names, wanted.subscription);
+  const { own, subscription } = wanted;
+  const named = subscription === undefined ? own : [subscription].filter((one) => own?.includes(one) ?? true);
+  const channels = await channelKeysOf(db, names, named);
   const feeds = await feedsFor(db, wanted);
   const isOfFew = wanted.tokenId !== undefined || wanted.eventId !== undefined;
-  const among = isOfFew ? undefined : await undeliveredIn(db, channels, states, after.event);
+  const undelivered = isOfFew ? undefined : await undeliveredIn(db, channels, states, after.event);
+  const among = own ? enqueuedFor(db, channels) : undelivered;
   const shown = new Set<DeliveryState>(states ?? [...UNDELIVERED_STATES, 'delivered']);
   const found: FoundDelivery[] = [];
   let from = after.event;

@@ -190,11 +190,11 @@ function rowsAfter(
     .execute();
 }
 
-/** A retraction is for those who want its event. It is for all if the event was purged. */
+/** A retraction is for those who want its event. If that was purged, it is for all who may see everything. */
 function isWanted(
   { type, body, original }: { type: string; body: string; original: string | null },
-  { wants }: EventRules,
+  { wants, isScoped }: EventRules,
 ): boolean {
   const judged = type === RETRACTED_TYPE ? original : body;
-  return judged === null || wants(JSON.parse(judged) as CloudEvent);
+  return judged === null ? !isScoped : wants(JSON.parse(judged) as CloudEvent);
 }

@@ -23,7 +23,7 @@ export interface Recipients {
 }
 
 /** The settings select no events. */
-const WANTS_ALL: EventRules = { selection: {}, wants: () => true, hasRetractions: false };
+const WANTS_ALL: EventRules = { selection: {}, wants: () => true, hasRetractions: false, isScoped: false };
 
 /** The rules of a feed's channels. They are read once, and then only those that change. */
 class FeedRules {

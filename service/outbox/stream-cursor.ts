@@ -1,5 +1,6 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Kysely } from 'kysely';
+import { orUndefined } from '../base/errors';
+import { seal, unseal } from '../base/seal';
 import type { Schema } from '../database/schema';
 
 /** A place in the streams of all feeds. */
@@ -14,8 +15,8 @@ export interface StreamPlace {
 }
 
 /**
- * Writes places as texts, and reads them back. The texts say nothing to others, and only those that were
- * written here are read: the key is kept in the database.
+ * Writes places as texts, and reads them back. The texts say nothing to others, also not how many events of
+ * others there are, and only those that were written here are read: the key is kept in the database.
  *
  * A feed takes 2 to 10 bytes, and usually 4: 1,000 feeds fit into 14 KB of text, and usually into 6 KB.
  */
@@ -25,13 +26,15 @@ export interface Cursors {
   read(text: string): StreamPlace | undefined;
 }
 
-const MAC_BYTES = 16;
+const CONTEXT = 'events';
+/** A cursor has a multiple of so many bytes: its length says little. */
+const BLOCK_BYTES = 64;
+/** A digit that more would follow: it belongs to no number. */
+const PADDING = 0x80;
 
 export async function readCursors(db: Kysely<Schema>): Promise<Cursors> {
   const { bytes } = await db.selectFrom('cursor_keys').select('bytes').executeTakeFirstOrThrow();
   const key = new Uint8Array(bytes);
-  const macOf = (content: Uint8Array): Buffer =>
-    createHmac('sha256', key).update(content).digest().subarray(0, MAC_BYTES);
   return {
     write({ positions, turn }) {
       const numbers = [turn];
@@ -41,13 +44,15 @@ export async function readCursors(db: Kysely<Schema>): Promise<Cursors> {
         numbers.push(feed - before, position);
         before = feed;
       }
-      const content = Uint8Array.from(numbers.flatMap(digitsOf));
-      return Buffer.concat([macOf(content), content]).toString('base64url');
+      const digits = numbers.flatMap(digitsOf);
+      const blocks = Math.ceil(digits.length / BLOCK_BYTES);
+      const content = new Uint8Array(blocks * BLOCK_BYTES).fill(PADDING);
+      content.set(digits);
+      return seal(key, content, CONTEXT);
     },
     read(text) {
-      const bytes = Buffer.from(text, 'base64url');
-      const [mac, content] = [bytes.subarray(0, MAC_BYTES), bytes.subarray(MAC_BYTES)];
-      if (mac.length < MAC_BYTES || !timingSafeEqual(mac, macOf(content))) return undefined;
+      const content = orUndefined(() => unseal(key, text, CONTEXT));
+      if (content === undefined) return undefined;
       const [turn = 0, ...numbers] = numbersIn(content);
       const positions = new Map<number, number>();
       let feed = 0;

@@ -94,7 +94,7 @@ export const DIALECTS = {
 const NAMES = Object.keys(DIALECTS);
 
 /** An object with one member, its dialect: `checkBounds` refuses others. */
-const FILTER = z
+export const FILTER = z
   .strictObject(DIALECTS, {
     error: (issue) =>
       issue.code === 'unrecognized_keys'

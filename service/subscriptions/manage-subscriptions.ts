@@ -3,6 +3,7 @@ import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import type { TestEvent } from '../../client/events';
 import type { Time } from '../base/time';
+import type { Holder } from '../access/access-keys';
 import { ConfigurationError, cut, RequestError } from '../base/errors';
 import type { SigningKeys } from '../base/signing-keys';
 import { checkSink, type SinkRules } from '../base/sink-rules';
@@ -99,16 +100,25 @@ export interface TestResult {
  * Creates the management of subscriptions: those of the API, and `default`, of which the settings define
  * everything but the state.
  *
- * @param parts `lookup` is replaced in tests; `onChanged` is called after each change.
+ * @param parts `lookup` is replaced in tests; `onChanged` is called after each change; `holder`: its own
+ *   subscriptions alone exist.
  * @throws RequestError from its methods: SUBSCRIPTION_UNKNOWN, SUBSCRIPTION_IN_SETTINGS,
  *   SUBSCRIPTION_INVALID, SINK_NOT_ALLOWED, SECRETS_KEY_MISSING, SECRETS_KEY_WRONG, SIGNING_KEY_MISSING,
  *   SUBSCRIPTIONS_TOO_MANY.
  */
 export function createSubscriptions(
   config: SubscriptionSettings,
-  parts: { database: Database; time: Time; lookup?: LookupFunction; onChanged: () => Promise<void> },
+  parts: {
+    database: Database;
+    time: Time;
+    lookup?: LookupFunction;
+    onChanged: () => Promise<void>;
+    holder?: Holder | undefined;
+  },
 ): Subscriptions {
-  const { database, time, onChanged } = parts;
+  const { database, time, onChanged, holder } = parts;
+  const owner = holder?.owner;
+  const isDefault = (name: string | undefined): boolean => name === DEFAULT_SUBSCRIPTION && !holder;
   const { db } = database;
   const rules = sinkRulesOf(config);
   const conditions = async () => distinctConditions(await readConditions(db));
@@ -118,9 +128,13 @@ export function createSubscriptions(
     return presentDefault(config.registries, await defaultStateOf(db, feeds));
   }
 
+  async function findRow(name: string): Promise<SubscriptionRow> {
+    return (await findSubscription(db, name, owner)) ?? refuseUnknown(name);
+  }
+
   async function find(name: string): Promise<Subscription> {
-    if (name === DEFAULT_SUBSCRIPTION) return (await findDefault()) ?? refuseUnknown(name);
-    return withoutSecretsOf((await findSubscription(db, name)) ?? refuseUnknown(name));
+    if (isDefault(name)) return (await findDefault()) ?? refuseUnknown(name);
+    return withoutSecretsOf(await findRow(name));
   }
 
   /** Makes the checks that need the settings, and the secret of Standard Webhooks. */
@@ -147,18 +161,18 @@ export function createSubscriptions(
 
   return {
     async add(body) {
-      const subscription = completed(parseSubscription(body, randomUUID()));
-      await addSubscription(database, subscription, config.secretsKey, time.now());
+      const subscription = completed(parseSubscription(body, randomUUID(), holder?.filters));
+      await addSubscription(database, subscription, config.secretsKey, time.now(), owner);
       await onChanged();
       return shownWith(subscription);
     },
     async list({ after, limit }) {
-      const isOfApi = after !== undefined && after !== DEFAULT_SUBSCRIPTION;
-      const before = isOfApi ? await findSubscription(db, after) : { id: 0 };
+      const isOfApi = after !== undefined && !isDefault(after);
+      const before = isOfApi ? await findSubscription(db, after, owner) : { id: 0 };
       if (before === undefined) return undefined;
-      const ofSettings = after === undefined ? await findDefault() : undefined;
+      const ofSettings = after === undefined && !holder ? await findDefault() : undefined;
       const rest = limit - (ofSettings ? 1 : 0);
-      const rows = await listSubscriptions(db, { after: before.id, limit: rest + 1 });
+      const rows = await listSubscriptions(db, { after: before.id, limit: rest + 1, owner });
       const page = [...(ofSettings ? [ofSettings] : []), ...rows.slice(0, rest).map(withoutSecretsOf)];
       return {
         subscriptions: withFailures(page, await conditions()),
@@ -173,8 +187,8 @@ export function createSubscriptions(
     },
     async replace(name, body) {
       let shown: StoredSubscription | undefined;
-      if (name === DEFAULT_SUBSCRIPTION) {
-        await find(name);
+      await find(name);
+      if (isDefault(name)) {
         const { data } = STATE_OF_DEFAULT.safeParse(body);
         if (data === undefined)
           throw inSettings(
@@ -198,14 +212,15 @@ export function createSubscriptions(
       return shown ?? (await find(name));
     },
     async remove(name, isForced) {
-      if (name === DEFAULT_SUBSCRIPTION) throw inSettings('Remove WEBHOOK_URL from the settings to end it.');
+      if (isDefault(name)) throw inSettings('Remove WEBHOOK_URL from the settings to end it.');
+      await findRow(name);
       const removed = (await removeSubscription(database, name, isForced)) ?? refuseUnknown(name);
       if (removed.isRemoved) await onChanged();
       return removed;
     },
     async test(name) {
-      if (name === DEFAULT_SUBSCRIPTION) throw inSettings('Issue a document on a test network to try it.');
-      const row = (await findSubscription(db, name)) ?? refuseUnknown(name);
+      if (isDefault(name)) throw inSettings('Issue a document on a test network to try it.');
+      const row = await findRow(name);
       const signingKeys = signingKeysIn(config);
       const subscription = withSecrets(row, (cause) => {
         throw new RequestError(cause.code, cause.message, { cause });

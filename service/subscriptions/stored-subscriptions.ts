@@ -40,10 +40,12 @@ interface Secrets {
 
 /** Upper bound of the number of subscriptions: each is tried on every event. */
 export const MOST_SUBSCRIPTIONS = 10_000;
+/** Of one owner. */
+const MOST_OF_OWNER = 100;
 
 /** The row's subscription, with its secrets and its present state. */
 export function subscriptionOf(
-  row: Omit<SubscriptionRow, 'id' | 'created_at' | 'changed_at'>,
+  row: Omit<SubscriptionRow, 'id' | 'created_at' | 'changed_at' | 'owner'>,
   key: SecretsKey,
 ): StoredSubscription {
   const subscription = withoutSecretsOf(row);
@@ -87,6 +89,10 @@ function storedIn(db: Kysely<Schema>) {
   return db.selectFrom('subscriptions').selectAll().where('definition', 'is not', null);
 }
 
+function ofOwner(query: ReturnType<typeof storedIn>, owner: string | undefined) {
+  return owner === undefined ? query : query.where('owner', '=', owner);
+}
+
 /** Selects the subscription of the settings. */
 function defaultIn(db: Kysely<Schema>) {
   return db.selectFrom('subscriptions').selectAll().where('definition', 'is', null);
@@ -95,17 +101,24 @@ function defaultIn(db: Kysely<Schema>) {
 /** Subscriptions of the API, in the order of their creation. `after`: the key of the one before the page. */
 export async function listSubscriptions(
   db: Kysely<Schema>,
-  { after, limit }: { after: number; limit: number },
+  { after, limit, owner }: { after: number; limit: number; owner?: string | undefined },
 ): Promise<SubscriptionRow[]> {
-  return storedIn(db).where('id', '>', after).orderBy('id').limit(limit).execute();
+  return ofOwner(storedIn(db), owner).where('id', '>', after).orderBy('id').limit(limit).execute();
 }
 
-/** Finds a subscription of the API. */
+/** Finds a subscription of the API; with an owner, only one of its own. */
 export async function findSubscription(
   db: Kysely<Schema>,
   name: string,
+  owner?: string,
 ): Promise<SubscriptionRow | undefined> {
-  return storedIn(db).where('name', '=', name).executeTakeFirst();
+  return ofOwner(storedIn(db), owner).where('name', '=', name).executeTakeFirst();
+}
+
+/** The names of an owner's subscriptions. */
+export async function namesOfOwner(db: Kysely<Schema>, owner: string): Promise<string[]> {
+  const rows = await db.selectFrom('subscriptions').select('name').where('owner', '=', owner).execute();
+  return rows.map(({ name }) => name);
 }
 
 /**
@@ -118,6 +131,7 @@ export async function addSubscription(
   subscription: StoredSubscription,
   key: SecretsKey,
   now: number,
+  owner?: string,
 ): Promise<void> {
   const columns = columnsOf(subscription, key);
   await db.transaction().execute(async (transaction) => {
@@ -132,9 +146,14 @@ export async function addSubscription(
         'SUBSCRIPTIONS_TOO_MANY',
         `There are ${MOST_SUBSCRIPTIONS} subscriptions already. Delete one first.`,
       );
+    if (owner !== undefined && (await namesOfOwner(transaction, owner)).length >= MOST_OF_OWNER)
+      throw new RequestError(
+        'SUBSCRIPTIONS_TOO_MANY',
+        `There are ${MOST_OF_OWNER} subscriptions of this key already. Delete one first.`,
+      );
     const { id } = await transaction
       .insertInto('subscriptions')
-      .values({ ...columns, name: subscription.id, created_at: now, changed_at: now })
+      .values({ ...columns, name: subscription.id, created_at: now, changed_at: now, owner })
       .returning('id')
       .executeTakeFirstOrThrow();
     const { startFrom } = subscription.config;
@@ -170,6 +189,29 @@ export async function replaceSubscription(
     const row = await findSubscription(transaction, name);
     if (row !== undefined) await update(database, transaction, row, columnsOf(change(row), key), now);
   });
+}
+
+/** Pauses the active subscriptions whose owner has no live key. Returns whether there was one. */
+export async function pauseOwnerless(database: Database, now: number): Promise<boolean> {
+  const found = (db: Kysely<Schema>) =>
+    storedIn(db)
+      .where('state', '=', 'active')
+      .where('owner', 'is not', null)
+      .where('owner', 'not in', (eb) =>
+        eb
+          .selectFrom('access_keys')
+          .select('access_keys.owner')
+          .where('expires_at', '>', now)
+          .where('ended_at', 'is', null),
+      );
+  const names = (await found(database.db).execute()).map(({ name }) => name);
+  for (const name of names)
+    await database.db.transaction().execute(async (transaction) => {
+      await noteChange(transaction, name);
+      const row = await found(transaction).where('name', '=', name).executeTakeFirst();
+      if (row !== undefined) await update(database, transaction, row, { state: 'paused' }, now);
+    });
+  return names.length > 0;
 }
 
 /** The state of `default` in these feeds. The registries may have different webhooks: one may be gone. */

@@ -15,7 +15,7 @@ import { registryName } from '../base/registry-name';
 import { sinkProblem } from '../base/sink-rules';
 import type { FollowedRegistry, Webhook } from '../config/followed-registries';
 import { RETRACTED_TYPE, sourceOf, SUBSCRIBABLE_TYPES } from '../events/cloud-event';
-import type { Selection } from '../events/select-events';
+import { namesOperations, type Filter, type Selection } from '../events/select-events';
 import { DEFAULT_SUBSCRIPTION } from '../outbox/channels';
 import { FILTERS, MOST_FILTERS } from './filter-schema';
 
@@ -216,10 +216,11 @@ const HEADERS_PATH = ['protocolsettings', 'headers'];
  * Checks the body of `POST /subscriptions` and fills the defaults in. An `id` in the body is ignored.
  *
  * @param body from a parser that refuses `__proto__` as a name.
+ * @param scope of the key that makes it.
  * @throws RequestError SUBSCRIPTION_INVALID, with JSON pointer and remedy in the message.
  */
-export function parseSubscription(body: unknown, id: string): Subscription {
-  return realised(body, id, undefined);
+export function parseSubscription(body: unknown, id: string, scope?: readonly Filter[]): Subscription {
+  return realised(body, { id, ...(scope && { scope }) }, undefined);
 }
 
 /**
@@ -230,16 +231,22 @@ export function parseSubscription(body: unknown, id: string): Subscription {
  * @throws RequestError SUBSCRIPTION_INVALID, with JSON pointer and remedy in the message.
  */
 export function parseReplacement(body: unknown, stored: Subscription): Subscription {
-  return realised(withoutHealth(body), stored.id, stored);
+  return realised(withoutShown(body), stored, stored);
 }
 
-/** The body without `failingSince`, which a GET adds: the answer of a GET can be sent as it is. */
-function withoutHealth(body: unknown): unknown {
+/** The body without what a GET adds: the answer of a GET can be sent as it is. */
+function withoutShown(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return body;
-  return Object.fromEntries(Object.entries(body).filter(([name]) => name !== 'failingSince'));
+  return Object.fromEntries(
+    Object.entries(body).filter(([name]) => !['failingSince', 'scope'].includes(name)),
+  );
 }
 
-function realised(body: unknown, id: string, stored: Subscription | undefined): Subscription {
+function realised(
+  body: unknown,
+  { id, scope }: Pick<Subscription, 'id' | 'scope'>,
+  stored: Subscription | undefined,
+): Subscription {
   const { source, types, filters, sink, protocol, protocolsettings, config } = shaped(
     SUBSCRIPTION_REQUEST,
     body,
@@ -254,6 +261,11 @@ function realised(body: unknown, id: string, stored: Subscription | undefined): 
     const problem = 'is sent only if config/retractions is true. Set it, or leave the type out.';
     throw subscriptionError(['types', retracted], problem);
   }
+  const operation = scope && types ? types.findIndex((type) => namesOperations({ types: [type] })) : -1;
+  if (operation >= 0) {
+    const problem = 'tells of the service itself, and your key sees events of tokens only. Leave it out.';
+    throw subscriptionError(['types', operation], problem);
+  }
   const headers = mergeHeaders(stored, protocolsettings.headers ?? {});
   return {
     id,
@@ -261,6 +273,7 @@ function realised(body: unknown, id: string, stored: Subscription | undefined): 
     ...(types !== undefined && { types }),
     config,
     ...(filters !== undefined && { filters }),
+    ...(scope !== undefined && { scope }),
     sink,
     protocol,
     protocolsettings: {

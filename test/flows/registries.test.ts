@@ -238,7 +238,7 @@ describe('registries that are added and removed while the service runs', () => {
     expect(refused.message).to.contain(`${EVENTS_OF_A_MINT} undelivered events`);
     const { status, body, headers } = await place.remove(`${place.path}?force=true`);
     expect([status, body.undelivered]).to.deep.equal([200, EVENTS_OF_A_MINT]);
-    expect(headers.get('Cache-Control')).to.equal('no-store');
+    expect(headers.get('Cache-Control')).to.equal('private, no-store');
     expect(await place.entry()).to.equal(undefined);
     expect((await place.remove()).code).to.equal('REGISTRY_UNKNOWN');
     const { url } = subscribed.service;

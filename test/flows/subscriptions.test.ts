@@ -25,7 +25,7 @@ describe('the API of subscriptions', () => {
     expect(created.status, created.message).to.equal(201);
     const path = `/subscriptions/${created.body.id}`;
     expect(created.headers.get('location')).to.equal(path);
-    expect(created.headers.get('cache-control')).to.equal('no-store');
+    expect(created.headers.get('cache-control')).to.equal('private, no-store');
     expect(created.body).to.deep.equal({ ...subscriptionWith(), ...body, id: created.body.id });
     expect((await api.call('GET', path)).body).to.deep.equal(created.body);
     const others = Object.fromEntries(Object.entries(created.body).filter(([name]) => name !== 'types'));

@@ -69,7 +69,7 @@ describe('sessions of the console', () => {
       ['DELETE', '/registries/1/x'],
     ] as const;
     for (const [method, path] of changes)
-      expect(await coded(method, path, {}), `${method} ${path}`).to.deep.equal([403, 'CONSOLE_READ_ONLY']);
+      expect(await coded(method, path, {}), `${method} ${path}`).to.deep.equal([403, 'KEY_READ_ONLY']);
     expect((await page.call('DELETE', `${API}/session`)).status).to.equal(204);
   });
 
@@ -119,7 +119,7 @@ describe('sessions of the console', () => {
       await request.ended();
       expect(request.answer(), target)
         .to.match(/^HTTP\/1.1 401 /)
-        .and.match(/^Cache-Control: no-store\r$/im)
+        .and.match(/^Cache-Control: private, no-store\r$/im)
         .and.not.match(/^Access-Control-/im);
     }
   });

@@ -67,7 +67,7 @@ describeOnEngines('GET /documents/{tokenId}', (on) => {
       expect(answer.status).to.equal(200);
       expect(answer.headers.get('Content-Type')).to.equal('application/json; charset=utf-8');
       expect(answer.headers.get('Content-Length')).to.equal(String(Buffer.byteLength(expected)));
-      expect(answer.headers.get('Cache-Control')).to.equal('no-store');
+      expect(answer.headers.get('Cache-Control')).to.equal('private, no-store');
       expect((await answer.text()) === expected).to.equal(true);
     }
   });

@@ -26,7 +26,7 @@ describe('the list of deliveries', () => {
     [asked, revision, failure] = [[], 'first', undefined];
     const facts = { domain: undefined, chainId: 1, registry: undefined, issuer: undefined };
     const sessions = createSessions(
-      { adminApiKey: KEY, readKey: undefined },
+      { operator: KEY, reader: undefined },
       { ...facts, signingKeyId: undefined },
       { clock: Date, randomBytes },
     );

@@ -15,7 +15,7 @@ import { unfollowedOf } from '../../service/observability/unfollowed';
 import { DEFAULT_SUBSCRIPTION } from '../../service/outbox/channels';
 import { conditionsOfChannels } from '../../service/outbox/conditions';
 import { movedSince } from '../../service/outbox/changes';
-import { listDeliveries, listEvents } from '../../service/outbox/deliveries';
+import { deliveriesOfEvent, listDeliveries, listEvents } from '../../service/outbox/deliveries';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { purgeEvents } from '../../service/outbox/purge-events';
 import { newState, openState, type State } from '../helpers/database/engines';
@@ -181,7 +181,8 @@ describe('the SQLite queries', () => {
     const eventId = deliveries[0]?.event.eventId;
     expect(await listDeliveries(db, { tokenId: '4', limit: 1 })).to.have.nested.property('deliveries[0]');
     expect(await listDeliveries(db, { eventId, limit: 1 })).to.deep.equal({ deliveries, next: undefined });
-    const found = await eventDetails(db, () => undefined, eventId ?? '', 0);
+    const [stored] = await deliveriesOfEvent(db, eventId ?? '');
+    const found = stored && (await eventDetails(db, () => undefined, stored, 0));
     expect(found?.deliveries.map(({ attempts }) => attempts.length)).to.deep.equal([1]);
     const name = `${SAMPLE_REGISTRY.chainId}:${SAMPLE_REGISTRY.registryAddress}`;
     expect((await listEvents(db, { registry: name, tokenId: '1' })).events).to.have.length(2);

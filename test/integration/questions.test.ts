@@ -111,7 +111,7 @@ describe('tokens, deliveries, events and credentials of a service', () => {
   it('show a token with its endorsement chain and document, and its deliveries to the operator', async () => {
     const { status, headers, body } = await call<Schemas['Token']>('issuer', 'GET', `/tokens/${tokenId}`);
     expect(status).to.equal(200);
-    expect(headers.get('Cache-Control')).to.equal('no-store');
+    expect(headers.get('Cache-Control')).to.equal('private, no-store');
     expect(body).to.deep.include({
       network: 'localhost',
       chainId: 31337,

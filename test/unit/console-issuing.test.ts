@@ -73,7 +73,7 @@ describe('issuing in the console', () => {
 
   it('stays uncertain after a refusal that is not about the document', async () => {
     const refusals = [
-      new RequestFailure(403, 'CONSOLE_READ_ONLY', ''),
+      new RequestFailure(403, 'KEY_READ_ONLY', ''),
       new RequestFailure(404, 'HTTP_404', ''),
       new RequestFailure(422, 'IDEMPOTENCY_KEY_REUSED', ''),
     ];

@@ -18,6 +18,7 @@ import { subscriptionChangeLog } from './0016-subscription-change-log';
 import { deliverers } from './0017-deliverers';
 import { traces } from './0018-traces';
 import { eventStream } from './0019-event-stream';
+import { accessKeys } from './0020-access-keys';
 
 /** Every migration by number. A migration that has been released is never changed: append another. */
 export const migrations: Record<string, Migration> = {
@@ -40,4 +41,5 @@ export const migrations: Record<string, Migration> = {
   '0017-deliverers': deliverers,
   '0018-traces': traces,
   '0019-event-stream': eventStream,
+  '0020-access-keys': accessKeys,
 };

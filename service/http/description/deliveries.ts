@@ -90,10 +90,11 @@ const FETCHED = z
 export const DELIVERIES = chapter('Deliveries and events', 'admin', {
   findDeliveries: {
     request: 'GET /deliveries',
+    scope: 'read',
     summary: 'List deliveries with every attempt',
     description:
-      'Of all subscriptions and registries, those of the newest events first. A page looks at 2,000 events ' +
-      'at most, so it may be short, or empty, although more follow.',
+      'Of all subscriptions and registries that the caller sees, those of the newest events first. A page ' +
+      'looks at 2,000 events at most, so it may be short, or empty, although more follow.',
     query: z.object({
       state: DELIVERY_STATE.exclude(['orphaned'], {
         error: 'must be one of waiting, failed, dead, delivered',
@@ -121,8 +122,10 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
   },
   listEvents: {
     request: 'GET /events',
+    scope: 'read',
     summary: 'List recorded events with their deliveries',
-    description: 'The newest first, of all registries.',
+    description:
+      'The newest first, of all registries. A key with a scope sees those that its subscriptions got or get.',
     query: z.object({
       token: TOKEN,
       limit: PAGE_LIMIT,
@@ -143,6 +146,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
   },
   streamEvents: {
     request: 'GET /events/stream',
+    scope: 'read',
     summary: 'Fetch recorded events, the oldest first',
     query: FETCHED,
     answers: {
@@ -176,6 +180,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
   },
   getEvent: {
     request: 'GET /events/{id}',
+    scope: 'read',
     summary: 'Show an event with its body and every attempt',
     pathParameters: {
       id: { description: 'The `id` of the event.', example: '0b3a5a0e-0b7e-5b0e-8f4e-3f2e9b8f8a3c' },

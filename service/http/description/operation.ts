@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { Permission } from '../../access/access-keys';
 import type { ErrorCode } from '../../base/errors';
 
 /** A part of an OpenAPI document or a JSON Schema. */
@@ -12,6 +13,7 @@ export type Tag =
   | 'Subscriptions'
   | 'Deliveries and events'
   | 'Registries'
+  | 'Keys'
   | 'Discovery'
   | 'Health and metrics';
 
@@ -61,6 +63,8 @@ export interface Operation {
    * API_KEY and ADMIN_API_KEY; without them the path does not exist. `any key`: one of both.
    */
   access: 'anyone' | 'issuer if set' | 'issuer' | 'admin' | 'any key';
+  /** What a key with a scope needs for it. Absent: no such key opens it. */
+  scope?: Permission;
   /** Whether it changes and stores nothing although its method is not GET. */
   isHarmless?: true;
   pathParameters?: Readonly<Record<string, { description: string; example: string }>>;

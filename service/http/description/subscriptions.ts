@@ -4,6 +4,7 @@ import {
   SUBSCRIPTION_CONFIG,
   SUBSCRIPTION_REQUEST,
 } from '../../subscriptions/subscription';
+import { FILTER } from '../../subscriptions/filter-schema';
 import { DELIVERY_PLACE, TOKEN } from './deliveries';
 import { chapter, json } from './operation';
 import {
@@ -25,6 +26,15 @@ const SUBSCRIPTION_PATH = {
   },
 };
 
+/** Members of an answer that a replacement may have, and that change nothing. */
+const SHOWN = {
+  scope: z
+    .array(FILTER)
+    .optional()
+    .describe('The scope of the key that it belongs to: rules that are true for each of its events.'),
+  failingSince: TIME.optional().describe('No delivery has succeeded since this time.'),
+};
+
 const SUBSCRIPTION = SUBSCRIPTION_REQUEST.extend({
   id: TEXT.describe('A UUID, or `default`.'),
   config: SUBSCRIPTION_CONFIG.extend({
@@ -36,7 +46,7 @@ const SUBSCRIPTION = SUBSCRIPTION_REQUEST.extend({
       .optional()
       .describe('Only in `default`: the sinks of registries that have a webhook of their own, by source.'),
   }),
-  failingSince: TIME.optional().describe('No delivery has succeeded since this time.'),
+  ...SHOWN,
 }).meta({ id: 'Subscription' });
 
 const FLAG = { error: 'must be true or false' };
@@ -65,6 +75,7 @@ export const REDELIVERY_REQUEST = z
 export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
   createSubscription: {
     request: 'POST /subscriptions',
+    scope: 'subscribe',
     summary: 'Make a subscription',
     body: {
       kind: 'small',
@@ -97,6 +108,7 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
   },
   listSubscriptions: {
     request: 'GET /subscriptions',
+    scope: 'subscribe',
     summary: 'List the subscriptions',
     query: z.object({ limit: PAGE_LIMIT, after: TEXT.optional().describe(AFTER) }),
     answers: {
@@ -109,6 +121,7 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
   },
   getSubscription: {
     request: 'GET /subscriptions/{id}',
+    scope: 'subscribe',
     summary: 'Show a subscription',
     pathParameters: SUBSCRIPTION_PATH,
     answers: { 200: json('The subscription. Values of headers are masked.', SUBSCRIPTION) },
@@ -116,15 +129,14 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
   },
   replaceSubscription: {
     request: 'PUT /subscriptions/{id}',
+    scope: 'subscribe',
     summary: 'Replace, pause or resume a subscription',
     pathParameters: SUBSCRIPTION_PATH,
     body: {
       kind: 'small',
-      schema: z
-        .union([SUBSCRIPTION_REQUEST.extend({ failingSince: TEXT.optional() }), STATE_OF_DEFAULT])
-        .meta({
-          id: 'SubscriptionReplacement',
-        }),
+      schema: z.union([SUBSCRIPTION_REQUEST.extend(SHOWN), STATE_OF_DEFAULT]).meta({
+        id: 'SubscriptionReplacement',
+      }),
       examples: { paused: { ...TRANSFERS, config: { state: 'paused' } } },
     },
     answers: { 200: json('The subscription after the replacement.', SUBSCRIPTION) },
@@ -136,6 +148,7 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
   },
   deleteSubscription: {
     request: 'DELETE /subscriptions/{id}',
+    scope: 'subscribe',
     summary: 'Delete a subscription',
     pathParameters: SUBSCRIPTION_PATH,
     query: FORCE_QUERY,
@@ -151,6 +164,7 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
   },
   testSubscription: {
     request: 'POST /subscriptions/{id}/test',
+    scope: 'subscribe',
     summary: 'Send a test event',
     description:
       'Sends one event of type `com.service.etr.test` at once, whatever the state and the filters are.',
@@ -175,6 +189,7 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
   },
   redeliver: {
     request: 'POST /subscriptions/{id}/redeliver',
+    scope: 'subscribe',
     summary: 'Send events again',
     description:
       'Sends the events that the subscription selects now, and all its dead letters. Events keep their ' +
@@ -200,6 +215,7 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
   },
   listDeliveries: {
     request: 'GET /subscriptions/{id}/deliveries',
+    scope: 'subscribe',
     summary: 'List what is not delivered',
     pathParameters: SUBSCRIPTION_PATH,
     query: z.object({

@@ -43,6 +43,7 @@ const READING_ERRORS = {
 export const TOKENS = chapter('Tokens', 'any key', {
   getToken: {
     request: 'GET /tokens/{tokenId}',
+    scope: 'read',
     summary: 'Show a token',
     pathParameters: TOKEN_ID_PATH,
     query: TOKEN_PLACE,
@@ -64,6 +65,7 @@ export const TOKENS = chapter('Tokens', 'any key', {
   },
   getEvidence: {
     request: 'GET /tokens/{tokenId}/evidence',
+    scope: 'read',
     summary: 'Collect the evidence of a token',
     pathParameters: TOKEN_ID_PATH,
     query: TOKEN_PLACE,

@@ -28,13 +28,14 @@ export function answerQuestions(
   overview?: () => Promise<Pick<Overview, 'revision'>>,
 ): void {
   answer(TOKENS.getToken, async (ctx) => {
-    const { role, left, query } = ctx.state;
+    const { role, holder, left, query } = ctx.state;
     const token = await answers.token(
       {
         ...query,
         tokenId: BigInt(`0x${tokenIdIn(ctx.params.tokenId ?? '')}`),
         credentialId: percentDecoded(ctx.get('X-Credential-Id')) || undefined,
         seesDeliveries: role !== 'issuer',
+        holder,
       },
       left,
     );
@@ -43,9 +44,9 @@ export function answerQuestions(
   });
 
   answer(TOKENS.getEvidence, async (ctx) => {
-    const { left, query } = ctx.state;
+    const { holder, left, query } = ctx.state;
     const tokenId = BigInt(`0x${tokenIdIn(ctx.params.tokenId ?? '')}`);
-    const evidence = await answers.evidence({ ...query, tokenId }, left);
+    const evidence = await answers.evidence({ ...query, tokenId, holder }, left);
     if (evidence === undefined) throw tokenUnknown();
     ctx.attachment('evidence.json');
     sendJson(ctx, evidence);
@@ -56,7 +57,8 @@ export function answerQuestions(
     once(ctx, async () => {
       const { token: tokenId, event: eventId, state, ...query } = ctx.state.query;
       const states = state && [state];
-      const { deliveries, next } = await answers.deliveries({ ...query, tokenId, eventId, states });
+      const wanted = { ...query, tokenId, eventId, states };
+      const { deliveries, next } = await answers.deliveries(wanted, ctx.state.holder);
       if (next) linkNextPage(ctx, `${next.event}.${next.channel}`);
       ctx.body = deliveries;
     }),
@@ -64,13 +66,14 @@ export function answerQuestions(
 
   answer(DELIVERIES.listEvents, async (ctx) => {
     const { token: tokenId, after, limit } = ctx.state.query;
-    const { events, next } = await answers.events({ tokenId, from: after?.event, limit });
+    const { holder } = ctx.state;
+    const { events, next } = await answers.events({ tokenId, from: after?.event, limit, holder });
     if (next !== undefined) linkNextPage(ctx, String(next));
     ctx.body = events;
   });
 
   answer(DELIVERIES.getEvent, async (ctx) => {
-    const event = await answers.event(ctx.params.id ?? '');
+    const event = await answers.event(ctx.params.id ?? '', ctx.state.holder);
     if (event === undefined)
       throw new HttpError(404, 'EVENT_UNKNOWN', 'There is no event with this id, or it was removed.');
     ctx.body = event;

@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import type { Holder } from '../../access/access-keys';
 import { undeliveredView } from '../../answers/delivery-views';
 import { UNDELIVERED_STATES, type DeliveriesPage, type DeliveriesWanted } from '../../outbox/deliveries';
 import type { Redelivered, Selection } from '../../outbox/redeliver';
@@ -14,7 +15,8 @@ import { linkNextPage, wrongQuery, type OperationRouter } from '../operation-rou
 
 /** The parts that the paths under /subscriptions need, and the path of clients that fetch. */
 export interface SubscriptionRoutes {
-  readonly subscriptions: Subscriptions;
+  /** Those of a holder, or all. */
+  subscriptionsFor(holder: Holder | undefined): Subscriptions;
   deliveries(wanted: DeliveriesWanted): Promise<DeliveriesPage>;
   redeliver(name: string, selection: Selection): Promise<readonly Redelivered[]>;
   fetchEvents: EventFetching['fetch'];
@@ -26,13 +28,14 @@ export function answerSubscriptions(
   options: SubscriptionRoutes,
   limitCaller: LimitCaller,
 ): void {
-  const { subscriptions } = options;
+  const subscriptionsFor = (ctx: Context): Subscriptions =>
+    options.subscriptionsFor((ctx.state as RequestState).holder);
 
   const shownTo = (ctx: Context, found: Subscription): Subscription =>
     (ctx.state as RequestState).role === 'reader' ? forReaders(found) : found;
 
   answer(SUBSCRIPTIONS.listSubscriptions, async (ctx) => {
-    const page = await subscriptions.list(ctx.state.query);
+    const page = await subscriptionsFor(ctx).list(ctx.state.query);
     if (page === undefined)
       throw wrongQuery('after', 'names no subscription: it was deleted. Begin with the first page');
     if (page.next !== undefined) linkNextPage(ctx, page.next);
@@ -40,23 +43,26 @@ export function answerSubscriptions(
   });
 
   answer(SUBSCRIPTIONS.createSubscription, async (ctx) => {
-    const added = await subscriptions.add(ctx.state.body);
+    const added = await subscriptionsFor(ctx).add(ctx.state.body);
     ctx.status = 201;
     ctx.set('Location', `${SUBSCRIPTIONS.createSubscription.path}/${added.id}`);
     ctx.body = added;
   });
 
   answer(SUBSCRIPTIONS.getSubscription, async (ctx) => {
-    ctx.body = shownTo(ctx, await subscriptions.show(nameOf(ctx)));
+    ctx.body = shownTo(ctx, await subscriptionsFor(ctx).show(nameOf(ctx)));
   });
 
   answer(SUBSCRIPTIONS.replaceSubscription, async (ctx) => {
-    ctx.body = await subscriptions.replace(nameOf(ctx), ctx.state.body);
+    ctx.body = await subscriptionsFor(ctx).replace(nameOf(ctx), ctx.state.body);
   });
 
   answer(SUBSCRIPTIONS.deleteSubscription, async (ctx) => {
     const isForced = ctx.state.query.force === 'true';
-    const { undelivered, isRemoved, subscription } = await subscriptions.remove(nameOf(ctx), isForced);
+    const { undelivered, isRemoved, subscription } = await subscriptionsFor(ctx).remove(
+      nameOf(ctx),
+      isForced,
+    );
     if (!isRemoved) {
       const message =
         `${undelivered} events are not delivered yet, and would be lost for this subscriber. ` +
@@ -68,17 +74,20 @@ export function answerSubscriptions(
   });
 
   answer(SUBSCRIPTIONS.testSubscription, async (ctx) => {
-    ctx.body = await subscriptions.test(nameOf(ctx));
+    ctx.body = await subscriptionsFor(ctx).test(nameOf(ctx));
   });
 
   answer(SUBSCRIPTIONS.redeliver, async (ctx) => {
-    const { id } = await subscriptions.find(nameOf(ctx));
+    const { id } = await subscriptionsFor(ctx).find(nameOf(ctx));
     ctx.status = 202;
-    ctx.body = { registries: await options.redeliver(id, selectionOf(ctx.state.body)) };
+    const registries = await options.redeliver(id, selectionOf(ctx.state.body));
+    // A holder does not see which other registries are followed.
+    const isShown = (one: Redelivered) => !ctx.state.holder || one.queued + one.alreadyWaiting > 0;
+    ctx.body = { registries: registries.filter(isShown) };
   });
 
   answer(SUBSCRIPTIONS.listDeliveries, async (ctx) => {
-    const { id } = await subscriptions.find(nameOf(ctx));
+    const { id } = await subscriptionsFor(ctx).find(nameOf(ctx));
     const { token: tokenId, state, ...query } = ctx.state.query;
     const states = state ? [state] : UNDELIVERED_STATES;
     const { deliveries, next } = await options.deliveries({ ...query, states, subscription: id, tokenId });
@@ -90,18 +99,19 @@ export function answerSubscriptions(
     const { left, query } = ctx.state;
     const { subscription, source, types, tokens, parties, ...wanted } = query;
     const filters = [...(tokens ? [{ tokens }] : []), ...(parties ? [{ parties }] : [])];
+    const scope = ctx.state.holder?.filters;
     const selecting: Selecting =
       subscription === undefined
         ? {
+            ...(scope && { scope }),
             ...(source && { source: source.toLowerCase() }),
             ...(types && { types }),
             filters,
             config: OF_NO_SUBSCRIPTION,
           }
-        : await subscriptions.find(subscription);
+        : await subscriptionsFor(ctx).find(subscription);
     if (wanted.wait > 0) await limitCaller(ctx);
     ctx.state.isRoutine = true;
-    ctx.set('Cache-Control', 'private, no-store');
     ctx.body = await options.fetchEvents(selecting, wanted, left);
   });
 }

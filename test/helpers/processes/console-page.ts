@@ -29,7 +29,7 @@ export function openConsolePage(serviceUrl: string, cookie = ''): ConsolePage {
       const isPrivate = path.startsWith(API);
       const hasSession = page.cookie !== '' && !headers.Authorization?.startsWith('Bearer');
       const isOfPage = isPrivate || hasSession;
-      if (isOfPage) expect(answer.headers.get('Cache-Control')).to.equal('no-store');
+      if (isOfPage) expect(answer.headers.get('Cache-Control')).to.equal('private, no-store');
       expect(answer.headers.get('Access-Control-Allow-Origin')).to.equal(isPrivate ? null : '*');
       expect(answer.headers.get('X-Content-Type-Options')).to.equal(isOfPage ? 'nosniff' : null);
       expect(answer.headers.get('Referrer-Policy')).to.equal(isOfPage ? 'no-referrer' : null);

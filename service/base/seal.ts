@@ -1,0 +1,27 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+
+const CIPHER = 'aes-256-gcm';
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/**
+ * Encrypts bytes with AES-256-GCM: base64url of nonce, ciphertext and tag. The length stays visible.
+ *
+ * @param key 32 bytes.
+ * @param context `unseal` needs the same: what is copied to another context cannot be read there.
+ */
+export function seal(key: Uint8Array, content: Uint8Array, context: string): string {
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv(CIPHER, key, nonce).setAAD(Buffer.from(context));
+  const bytes = [nonce, cipher.update(content), cipher.final(), cipher.getAuthTag()];
+  return Buffer.concat(bytes).toString('base64url');
+}
+
+/** Inverse of `seal`. @throws Error for any other text. */
+export function unseal(key: Uint8Array, text: string, context: string): Buffer {
+  const bytes = Buffer.from(text, 'base64url');
+  const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+    .setAAD(Buffer.from(context))
+    .setAuthTag(bytes.subarray(-TAG_BYTES));
+  return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
+}
