@@ -3,7 +3,7 @@ import { CallerLeftError } from '../base/errors';
 import { createSemaphore, type SemaphoreOptions } from '../base/semaphore';
 import type { Time } from '../base/time';
 import type { RequestState } from './request-log';
-import { aborted, mostBytes, SMALL_BYTES } from './read-body';
+import { aborted, type LeastRate, mostBytes, SMALL_BYTES } from './read-body';
 
 /** Larger bodies take seconds, and hundreds of megabytes, to be worked on. */
 const LARGE_BYTES = 1024 * 1024;
@@ -16,12 +16,14 @@ const LARGE: SemaphoreOptions = { permits: 2, waiting: 100, waitMs: 30_000 };
  */
 const MEDIUM: SemaphoreOptions = { permits: 32, waiting: 1_000, waitMs: 30_000 };
 
-/** How many bodies are processed at once. Missing values have defaults. */
+/** Limits for the bodies that are processed at once. Missing values have defaults. */
 export interface BodyLimitsOptions {
   /** For bodies of more than 1 MB, of unknown length, or compressed. */
   large?: Partial<SemaphoreOptions> | undefined;
   /** For bodies of more than 64 KB. */
   medium?: Partial<SemaphoreOptions> | undefined;
+  /** The lowest accepted speed of bodies. */
+  least?: LeastRate | undefined;
 }
 
 type CallerContext = Context & { state: Pick<RequestState, 'left'> };

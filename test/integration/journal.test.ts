@@ -146,6 +146,8 @@ describeOnEngines('the journal', (on) => {
         await journal.unmined(tokenId);
         expect(await journal.find(tokenId)).to.include({ state: 'submitted', txHash: '0x01' });
         expect((await journal.unfinished()).map(({ mined }) => mined)).to.deep.equal([undefined]);
+        const row = await on.database.db.selectFrom('issuances').select('mined_at').executeTakeFirstOrThrow();
+        expect(row.mined_at).to.equal(null);
         await journal.mined(tokenId, mintedBy('0x01', 8), false);
       }
     });
