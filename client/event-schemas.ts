@@ -129,6 +129,11 @@ const OPERATIONS = {
     OF_SUBSCRIPTION,
     {},
   ],
+  subscription_paused: [
+    'The subscription is paused, by a request or because its key has ended: events are kept and not sent.',
+    OF_SUBSCRIPTION,
+    {},
+  ],
   subscription_recovered: [
     'A delivery has succeeded, or the subscription has been resumed.',
     OF_SUBSCRIPTION,

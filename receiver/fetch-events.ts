@@ -142,6 +142,7 @@ async function pageOf(text: string, findKey: FindKey): Promise<FetchedPage> {
   const page = JSON.parse(text) as FetchedPage;
   if (!page.cursor) throw new Error('the answer has no cursor');
   for (const { body, signature, keyId } of page.events) {
+    if (typeof body !== 'string') throw new Error('the answer has an event without a text');
     const publicKey = await findKey(keyId);
     // A new key may be published later than the first event that it signs.
     if (publicKey === undefined) throw new Error(`the service does not publish the key ${keyId}`);

@@ -95,7 +95,7 @@ const OF_ACCESS: Readonly<Record<Operation['access'], Errors>> = {
   'any key': { 401: ['API_KEY_WRONG'], 404: ['NOT_FOUND'] },
 };
 
-const OF_KEYS: Errors = { 403: ['KEY_MAY_NOT'], 429: ['KEY_ATTEMPTS'] };
+const OF_KEYS: Errors = { 401: ['ACCESS_KEY_WRONG'], 403: ['KEY_MAY_NOT'], 429: ['KEY_ATTEMPTS'] };
 
 const OF_BODY: Errors = {
   400: ['BODY_NOT_JSON', 'BODY_ABORTED', 'BODY_AMBIGUOUS', 'BODY_TOO_COMPLEX'],

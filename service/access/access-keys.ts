@@ -151,6 +151,7 @@ export function createAccessKeys(database: Database, clock: Clock, onEnded: () =
       .where((eb) =>
         eb.or([
           eb('expires_at', '<', now - KEPT_MS),
+          eb('ended_at', '<', now - KEPT_MS),
           eb.and([eb('nonce', 'is not', null), eb('expires_at', '<', now)]),
         ]),
       )
@@ -176,7 +177,7 @@ export function createAccessKeys(database: Database, clock: Clock, onEnded: () =
 
   return {
     async find(key) {
-      if (!key.startsWith(PREFIX)) return undefined;
+      if (!isAccessKey(key)) return undefined;
       const now = clock.now();
       const row = await liveKeys(db, now).selectAll().where('digest', '=', digestOf(key)).executeTakeFirst();
       if (row === undefined) return undefined;
@@ -208,10 +209,16 @@ export function createAccessKeys(database: Database, clock: Clock, onEnded: () =
         throw new RequestError('KEY_UNKNOWN', message);
       }
       await db.updateTable('access_keys').set({ ended_at: clock.now() }).where('id', '=', id).execute();
-      await endOld();
+      // If it fails, the next turn does it: the key has ended.
+      await endOld().catch(() => undefined);
     },
     endOld,
   };
+}
+
+/** Whether a key has the form of a key with a scope. */
+export function isAccessKey(key: string): boolean {
+  return key.startsWith(PREFIX);
 }
 
 function scopeDiffers(): RequestError {

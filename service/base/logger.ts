@@ -67,18 +67,20 @@ function printedError(thrown: unknown, fit: (text: string) => string, depth: num
 }
 
 /**
- * Makes work that never rejects of work that may fail. Of failures that follow each other, the first is
- * logged.
+ * Makes work that never rejects of work that may fail. Of failures that follow each other, each new reason is
+ * logged once, and then their end.
  */
 export function loggedOnce(logger: Logger, problem: string, work: () => Promise<void>): () => Promise<void> {
-  let isFailing = false;
+  let last: string | undefined;
   return async () => {
     try {
       await work();
-      isFailing = false;
+      if (last !== undefined) logger.info(`no longer: ${problem}`);
+      last = undefined;
     } catch (error) {
-      if (!isFailing) logger.warn({ error }, `${problem}: ${messageOf(error)}`);
-      isFailing = true;
+      const line = `${problem}: ${messageOf(error)}`;
+      if (line !== last) logger.warn({ error }, line);
+      last = line;
     }
   };
 }

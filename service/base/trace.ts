@@ -92,9 +92,16 @@ export function beginSpan(name: string, parent: Parent, options: otel.SpanOption
 }
 
 /** Ends a span now, or at a time in epoch milliseconds. */
-export function endSpan(span: otel.Span | undefined, isFailed = false, at?: number): void {
-  if (isFailed) span?.setStatus({ code: otel.SpanStatusCode.ERROR });
-  guarded(() => span?.end(at));
+export function endSpan(
+  span: otel.Span | undefined,
+  isFailed = false,
+  at?: number,
+  attributes: otel.Attributes = {},
+): void {
+  guarded(() => {
+    if (isFailed) span?.setStatus({ code: otel.SpanStatusCode.ERROR });
+    span?.setAttributes(attributes).end(at);
+  });
 }
 
 /** Adds a span of the past to a trace, if there is one. Times are in epoch milliseconds. */

@@ -20,6 +20,7 @@ import { listen } from '../http/server';
 import { openTunnel, type TunnelOptions } from '../http/tunnel';
 import { createIssuing } from '../issuance/issue-document';
 import { tracesOfTokens } from '../journal/read-issuances';
+import { readCursorKey } from '../outbox/stream-cursor';
 import { createMetrics } from '../observability/metrics';
 import type { Core } from './core';
 import { startEventDelivery } from './event-delivery';
@@ -98,6 +99,7 @@ export async function startApp(
       logger,
       mask: secretMasker(config.secrets),
       newId: randomUUID,
+      pageKey: await readCursorKey(database.db),
       health: observing.health,
       metrics: observing.metrics,
       issuedDocuments: issuing?.journal,

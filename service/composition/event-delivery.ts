@@ -181,13 +181,12 @@ export async function startEventDelivery(core: Core, slots: DeliverySlots): Prom
 /** The targets of channels' deliveries now. Undefined without a signing key, or if one cannot be read. */
 function targetsOf({ config, logger, lookup }: Core): Delivering['targetOf'] {
   const { signingKeys } = config;
-  const guard = { rules: sinkRulesOf(config), lookup };
   return ({ subscription: name, definition, secrets, state }, webhook) => {
     if (signingKeys === undefined) return undefined;
     if (definition === null) return webhook && targetOf(definedBySettings(webhook, state), signingKeys);
     try {
       const subscription = subscriptionOf({ name, definition, secrets, state }, config.secretsKey);
-      return targetOf(subscription, signingKeys, guard);
+      return targetOf(subscription, signingKeys, { rules: sinkRulesOf(config, subscription), lookup });
     } catch (error) {
       const text = `a subscription is not delivered: ${messageOf(error)}`;
       logger.error({ error, subscription: name }, text);

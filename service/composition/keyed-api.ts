@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { createAccessKeys, type AccessKeys } from '../access/access-keys';
+import { createAccessKeys } from '../access/access-keys';
 import { createAnswers, type Answers } from '../answers/answers';
 import { createCheckingPool, type CheckingPool } from '../answers/checking-pool';
 import { messageOf } from '../base/errors';
+import { loggedOnce } from '../base/logger';
 import { repeat } from '../base/time';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
 import type { Chain } from '../chain/chain';
@@ -59,7 +60,9 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
     });
   };
   const keys = createAccessKeys(database, time, onChanged);
-  const endingKeys = startEndingKeys(core, keys);
+  // Also without ADMIN_API_KEY, when no key opens anything.
+  const endKeys = loggedOnce(core.logger, 'ended keys cannot be looked for now', () => keys.endOld());
+  const endingKeys = repeat(time, endKeys, END_KEYS_EVERY_MS);
   return {
     keys: adminApiKey === undefined ? undefined : keys,
     registries: new Registries({
@@ -83,24 +86,6 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
 
 /** How soon subscriptions pause after the last key of their owner has ended. */
 const END_KEYS_EVERY_MS = 5_000;
-
-/** Pauses the subscriptions of keys that have ended, also while no key is accepted. */
-function startEndingKeys({ time, logger }: Core, keys: AccessKeys): { stop(): Promise<void> } {
-  let isFailing = false;
-  return repeat(
-    time,
-    async () => {
-      try {
-        await keys.endOld();
-        isFailing = false;
-      } catch (error) {
-        if (!isFailing) logger.warn({ error }, `ended keys cannot be looked for now: ${messageOf(error)}`);
-        isFailing = true;
-      }
-    },
-    END_KEYS_EVERY_MS,
-  );
-}
 
 function subscriptionsOf(
   { config, database, time, lookup }: Core,

@@ -148,7 +148,7 @@ export interface AccessKeysTable {
   may: string;
   created_at: number;
   expires_at: number;
-  /** When it was revoked, or its end was told. */
+  /** When it was revoked. */
   ended_at: number | null;
   /** Its last use, to the hour. */
   used_at: number | null;

@@ -83,8 +83,8 @@ async function attemptDelivery(
   const ms = Math.round(time.elapsed() - start);
   const record = { attemptedAt, milliseconds: ms, status, error };
   const failure = error === undefined ? undefined : String(status ?? 'no answer');
-  span?.setAttributes({ 'http.response.status_code': status, 'error.type': failure });
-  endSpan(span, error !== undefined, attemptedAt + ms);
+  const outcome = { 'http.response.status_code': status, 'error.type': failure };
+  endSpan(span, error !== undefined, attemptedAt + ms, outcome);
   if (error === undefined) {
     lifecycle.emit('attempted', registry, 'delivered', ms, now - eventTimeOf(delivery.body));
     return { delivery, attempt: record };

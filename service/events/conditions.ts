@@ -33,7 +33,7 @@ const ENDS = {
   subscription_failing: 'subscription_recovered',
   subscription_gone: 'subscription_recovered',
   subscription_slow: undefined,
-  subscription_paused: undefined,
+  subscription_paused: 'subscription_recovered',
   dead_letters: undefined,
   feed_stopped: 'feed_recovered',
   feed_behind: 'feed_recovered',

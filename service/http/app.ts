@@ -1,4 +1,3 @@
-import { hkdfSync } from 'node:crypto';
 import Koa from 'koa';
 import type { AccessKeys } from '../access/access-keys';
 import type { Answers } from '../answers/answers';
@@ -26,6 +25,8 @@ export interface HttpAppOptions extends DocumentParts, PublishedParts {
   adminApiKey?: string | undefined;
   /** It may read all. */
   consoleReadKey?: string | undefined;
+  /** Seals the positions of pages; 32 bytes. */
+  pageKey: Uint8Array;
   /** The keys that see a part, which exist only with an admin key. */
   keys?: AccessKeys | undefined;
   /** How many requests may wait for a document at once; undefined: any number. */
@@ -64,8 +65,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
     sessions: consoleParts?.sessions,
     refuseKey,
   });
-  const pageKey = new Uint8Array(hkdfSync('sha256', adminApiKey ?? '', '', 'pages', 32));
-  const operations = createOperationRouter(time, gate, pageKey, options.isDatabaseRemoved);
+  const operations = createOperationRouter(time, gate, options.pageKey, options.isDatabaseRemoved);
   answerPublished(operations, options);
   const { callersAtOnce = Infinity, waitsAtOnce = Infinity } = options;
   answerDocuments(operations, options, limitCallers(callersAtOnce));

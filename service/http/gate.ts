@@ -1,5 +1,5 @@
 import type { Context, Middleware } from 'koa';
-import type { AccessKeys } from '../access/access-keys';
+import { isAccessKey, type AccessKeys } from '../access/access-keys';
 import { cut, orUndefined } from '../base/errors';
 import { isSame, type Sessions, type TokenFacts } from '../console/sessions';
 import { onlyLooks, type Operation } from './description/operation';
@@ -55,15 +55,14 @@ export function createGate({ sessions, refuseKey, keys, ...options }: GateOption
     const isOpen = access === 'issuer if set' && secrets.issuer === undefined;
     if (roles.length === 0 && !isOpen && sessions === undefined) return undefined;
 
-    async function byKey(ctx: Context): Promise<AccessState> {
-      const key = BEARER.test(ctx.get('Authorization')) ? ctx.get('Authorization').replace(BEARER, '') : '';
-      const role = roles.find((one) => isSame(key, secrets[one] ?? ''));
+    async function byKey(ctx: Context, key: string | undefined): Promise<AccessState> {
+      const role = roles.find((one) => isSame(key ?? '', secrets[one] ?? ''));
       if (role !== undefined) return { role };
-      const holder = await keys?.find(key);
-      if (holder !== undefined && access !== 'session') return { role: 'holder', holder };
       if (isOpen) return {};
-      const wrong = refusal(ctx, access, roles);
-      throw key !== '' && wrong.status === 401 ? refuseKey(ctx, wrong) : wrong;
+      const holder = key !== undefined && roles.length > 0 ? await keys?.find(key) : undefined;
+      if (holder !== undefined) return { role: 'holder', holder };
+      const wrong = refusal(ctx, access, roles, key);
+      throw key !== undefined && wrong.status === 401 ? refuseKey(ctx, wrong) : wrong;
     }
 
     function bySession(ctx: Context, open: Sessions): AccessState {
@@ -73,10 +72,11 @@ export function createGate({ sessions, refuseKey, keys, ...options }: GateOption
     }
 
     return async (ctx) => {
-      const hasKey = BEARER.test(ctx.get('Authorization'));
+      const given = ctx.get('Authorization');
+      const key = BEARER.test(given) ? given.replace(BEARER, '') : undefined;
       const isOfPage =
-        !hasKey && sessions !== undefined && ctx.cookies.get(sessions.cookieName) !== undefined;
-      const caller = isOfPage ? bySession(ctx, sessions) : await byKey(ctx);
+        key === undefined && sessions !== undefined && ctx.cookies.get(sessions.cookieName) !== undefined;
+      const caller = isOfPage ? bySession(ctx, sessions) : await byKey(ctx, key);
       expectAllowed(caller, operation);
       Object.assign(ctx.state, caller);
     };
@@ -97,10 +97,12 @@ function expectAllowed({ role, holder }: AccessState, operation: GatedOperation)
   throw new HttpError(403, 'KEY_MAY_NOT', `Your key may not do this: ${may}. ${message}`);
 }
 
-function refusal(ctx: Context, access: Access, roles: readonly KeyRole[]): HttpError {
+function refusal(ctx: Context, access: Access, roles: readonly KeyRole[], key = ''): HttpError {
   if (access === 'session') return sessionEnded();
   if (roles.length === 0) return new HttpError(404, 'NOT_FOUND', 'There is nothing at this path.');
   ctx.set('WWW-Authenticate', 'Bearer');
+  if (isAccessKey(key))
+    return new HttpError(401, 'ACCESS_KEY_WRONG', 'The key is wrong, or it has ended. Ask for a new one.');
   const named = { admin: '<ADMIN_API_KEY>', issuer: '<API_KEY>', reader: undefined };
   const names = roles.flatMap((role) => named[role] ?? []);
   const message = `This endpoint needs the header Authorization: Bearer ${names.join(' or ')}.`;

@@ -29,7 +29,7 @@ export interface BodyLimitsOptions {
   least?: LeastRate | undefined;
 }
 
-type CallerContext = Context & { state: Pick<RequestState, 'left'> };
+type CallerContext = Context & { state: Pick<RequestState, 'left' | 'role' | 'holder'> };
 
 /**
  * Waits until the body of a request may be processed, and resolves to a function that releases its permit,
@@ -77,7 +77,7 @@ export function limitCallers(most: number, mostOfOne = most): LimitCaller {
     state.left.throwIfAborted();
     if (callers.size >= most)
       throw new BusyError('Too many requests wait: send it again later.', RETRY_AFTER_S * 1_000);
-    const caller = `${networkOf(req)} ${ctx.get('Authorization')}`;
+    const caller = `${networkOf(req)} ${state.holder?.owner ?? state.role}`;
     if ([...callers.values()].filter((other) => other === caller).length >= mostOfOne) {
       ctx.set('Retry-After', String(RETRY_AFTER_S));
       const message = `${mostOfOne} requests of this caller wait already: send it again later.`;

@@ -44,8 +44,8 @@ const PLAIN: Pages = { write: (position) => position, read: (text) => text };
 /** Positions count the events and deliveries of all: a holder sees them sealed. */
 function sealedPages(key: Uint8Array, { owner }: Holder): Pages {
   return {
-    write: (position) => seal(key, Buffer.from(position.padEnd(PAGE_CHARACTERS)), owner),
-    read: (text) => unseal(key, text, owner).toString().trim(),
+    write: (position) => seal(key, Buffer.from(position.padEnd(PAGE_CHARACTERS)), `pages ${owner}`),
+    read: (text) => unseal(key, text, `pages ${owner}`).toString().trim(),
   };
 }
 

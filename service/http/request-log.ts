@@ -57,8 +57,8 @@ export function requestLog(time: Time, logger: Logger, newId: () => string): Mid
     const start = time.elapsed();
     await next();
     const error = ctx.status >= 400 ? ctx.response.get(ERROR_CODE_HEADER) : undefined;
-    ctx.state.span?.setAttributes({ 'http.response.status_code': ctx.status, 'error.type': error });
-    endSpan(ctx.state.span, ctx.status >= 500);
+    const outcome = { 'http.response.status_code': ctx.status, 'error.type': error };
+    endSpan(ctx.state.span, ctx.status >= 500, undefined, outcome);
     const ms = Math.round(time.elapsed() - start);
     // ctx.path would throw for a target that is not a URL.
     const path = cut(ctx.url.split('?')[0] ?? '');

@@ -52,10 +52,10 @@ export interface Claim {
 }
 
 /** `until`: the end of the lease. `further`: how many events of a queue may follow its first. */
-type ClaimValues = Omit<Claim, 'leaseMs'> & { until: number; further: number };
+type ClaimValues = Claim & { until: number; further: number };
 
 const claimDue = compiled((db, values: ClaimValues, engine) => {
-  const { channel, lease, limit, now, until, perQueue, further } = values;
+  const { channel, lease, limit, now, until, leaseMs, perQueue, further } = values;
   return (
     db
       // PostgreSQL evaluates a common table expression once; it might evaluate a subquery once per row.
@@ -75,7 +75,8 @@ const claimDue = compiled((db, values: ClaimValues, engine) => {
         lease,
         next_attempt_at: until,
         attempts: eb('attempts', '+', 1),
-        first_attempted_at: eb.fn.coalesce('first_attempted_at', 'next_attempt_at'),
+        first_attempted_at: sql<number>`case when ${IS_LOST_FIRST} then next_attempt_at - ${leaseMs}
+          else coalesce(first_attempted_at, next_attempt_at) end`,
         sent_to: POSSIBLY_SENT_TO,
         claimed_to: sql<number>`case when tail - head < ${perQueue} then tail else head + ${further} end`,
       }))
@@ -84,6 +85,12 @@ const claimDue = compiled((db, values: ClaimValues, engine) => {
       .returning('token')
   );
 });
+
+/**
+ * Whether the first attempt of the head may have been lost with its process. Until an attempt is recorded,
+ * the column has the time since when the queue is due, which may be days before.
+ */
+const IS_LOST_FIRST = sql`lease is not null and attempts = 1`;
 
 const claimedDeliveries = compiled(
   (db, { channel, lease, tokens }: { channel: number; lease: string; tokens: number[] }) =>
@@ -111,13 +118,14 @@ export async function claimQueues(
   db: Kysely<Schema>,
   { channel, lease, limit, perQueue, now, leaseMs }: Claim,
 ): Promise<ClaimedQueue[]> {
-  const values = { channel, lease, limit, now, until: now + leaseMs, perQueue, further: perQueue - 1 };
+  const until = now + leaseMs;
+  const values = { channel, lease, limit, now, until, leaseMs, perQueue, further: perQueue - 1 };
   const { rows: claimed } = await claimDue(db, values);
   if (claimed.length === 0) return [];
   const tokens = claimed.map(({ token }) => token);
   const { rows } = await claimedDeliveries(db, { channel, lease, tokens });
   const queues = new Map<number, ClaimedQueue>();
-  const terms = { channel, lease, leasedUntil: now + leaseMs };
+  const terms = { channel, lease, leasedUntil: until };
   for (const { token, attempts, firstAttemptedAt, ...row } of rows) {
     const known = queues.get(token);
     const eventId = idOfBytes(row.eventId);
@@ -248,6 +256,9 @@ function withoutLease(db: Kysely<Schema>, channel: number, now: number) {
   return db
     .updateTable('queues')
     .set({ sent_to: POSSIBLY_SENT_TO, lease: null, claimed_to: null, next_attempt_at: now })
+    .set({
+      first_attempted_at: sql<number>`case when ${IS_LOST_FIRST} then ${now} else first_attempted_at end`,
+    })
     .where('channel', '=', channel);
 }
 

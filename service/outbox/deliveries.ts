@@ -175,7 +175,8 @@ export async function listDeliveries(db: Kysely<Schema>, wanted: DeliveriesWante
   const feeds = await feedsFor(db, wanted);
   const isOfFew = wanted.tokenId !== undefined || wanted.eventId !== undefined;
   const undelivered = isOfFew ? undefined : await undeliveredIn(db, channels, states, after.event);
-  const among = own ? enqueuedFor(db, channels) : undelivered;
+  // What others have must not fill the pages of an owner.
+  const among = undelivered ?? (own && enqueuedFor(db, channels));
   const shown = new Set<DeliveryState>(states ?? [...UNDELIVERED_STATES, 'delivered']);
   const found: FoundDelivery[] = [];
   let from = after.event;

@@ -32,9 +32,14 @@ const BLOCK_BYTES = 64;
 /** A digit that more would follow: it belongs to no number. */
 const PADDING = 0x80;
 
-export async function readCursors(db: Kysely<Schema>): Promise<Cursors> {
+/** The key of all that clients keep, and cannot read. All processes have it. */
+export async function readCursorKey(db: Kysely<Schema>): Promise<Uint8Array> {
   const { bytes } = await db.selectFrom('cursor_keys').select('bytes').executeTakeFirstOrThrow();
-  const key = new Uint8Array(bytes);
+  return new Uint8Array(bytes);
+}
+
+export async function readCursors(db: Kysely<Schema>): Promise<Cursors> {
+  const key = await readCursorKey(db);
   return {
     write({ positions, turn }) {
       const numbers = [turn];

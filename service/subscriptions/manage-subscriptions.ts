@@ -17,6 +17,7 @@ import {
 } from '../delivery/attempt-delivery';
 import type { SinkGuard } from '../delivery/guarded-connector';
 import { TEST_TYPE } from '../events/cloud-event';
+import type { Selection } from '../events/select-events';
 import { DEFAULT_SUBSCRIPTION } from '../outbox/channels';
 import { distinctConditions, readConditions } from '../outbox/conditions';
 import {
@@ -54,12 +55,12 @@ type SubscriptionSettings = Pick<
   | 'subscriptionFailingAfterMinutes'
 >;
 
-/** The rules for the sinks of subscriptions that the API made. */
-export function sinkRulesOf({
-  allowPrivateSinks,
-  network,
-}: Pick<Config, 'allowPrivateSinks' | 'network'>): SinkRules {
-  return { allowPrivate: allowPrivateSinks, allowLoopback: network.local };
+/** The rules for the sink of a subscription of the API. With a scope, it is at no private address. */
+export function sinkRulesOf(
+  { allowPrivateSinks, network }: Pick<Config, 'allowPrivateSinks' | 'network'>,
+  { scope }: Pick<Selection, 'scope'> = {},
+): SinkRules {
+  return { allowPrivate: allowPrivateSinks && scope === undefined, allowLoopback: network.local };
 }
 
 /** The management of all subscriptions. Secrets are shown once, when they are made. */
@@ -120,7 +121,6 @@ export function createSubscriptions(
   const owner = holder?.owner;
   const isDefault = (name: string | undefined): boolean => name === DEFAULT_SUBSCRIPTION && !holder;
   const { db } = database;
-  const rules = sinkRulesOf(config);
   const conditions = async () => distinctConditions(await readConditions(db));
 
   async function findDefault(): Promise<Subscription | undefined> {
@@ -140,7 +140,7 @@ export function createSubscriptions(
   /** Makes the checks that need the settings, and the secret of Standard Webhooks. */
   function completed(subscription: StoredSubscription, stored?: StoredSubscription): StoredSubscription {
     signingKeysIn(config);
-    checkSink(subscription.sink, rules);
+    checkSink(subscription.sink, sinkRulesOf(config, subscription));
     if (!subscription.config.standardWebhooks) return subscription;
     const secret = stored?.config.secret ?? newWebhookSecret();
     return { ...subscription, config: { ...subscription.config, secret } };
@@ -225,7 +225,7 @@ export function createSubscriptions(
       const subscription = withSecrets(row, (cause) => {
         throw new RequestError(cause.code, cause.message, { cause });
       });
-      const guard = { rules, lookup: parts.lookup ?? lookup };
+      const guard = { rules: sinkRulesOf(config, subscription), lookup: parts.lookup ?? lookup };
       return sendTestEvent(targetOf(subscription, signingKeys, guard), name, time);
     },
   };

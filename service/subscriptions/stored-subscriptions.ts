@@ -84,13 +84,13 @@ function columnsOf(
   };
 }
 
-/** Selects the subscriptions that were made by a request. */
-function storedIn(db: Kysely<Schema>) {
-  return db.selectFrom('subscriptions').selectAll().where('definition', 'is not', null);
-}
-
-function ofOwner(query: ReturnType<typeof storedIn>, owner: string | undefined) {
-  return owner === undefined ? query : query.where('owner', '=', owner);
+/** Selects the subscriptions that were made by a request; with an owner, only its own. */
+function storedIn(db: Kysely<Schema>, owner?: string) {
+  return db
+    .selectFrom('subscriptions')
+    .selectAll()
+    .where('definition', 'is not', null)
+    .$if(owner !== undefined, (query) => query.where('owner', '=', owner ?? ''));
 }
 
 /** Selects the subscription of the settings. */
@@ -103,7 +103,7 @@ export async function listSubscriptions(
   db: Kysely<Schema>,
   { after, limit, owner }: { after: number; limit: number; owner?: string | undefined },
 ): Promise<SubscriptionRow[]> {
-  return ofOwner(storedIn(db), owner).where('id', '>', after).orderBy('id').limit(limit).execute();
+  return storedIn(db, owner).where('id', '>', after).orderBy('id').limit(limit).execute();
 }
 
 /** Finds a subscription of the API; with an owner, only one of its own. */
@@ -112,7 +112,7 @@ export async function findSubscription(
   name: string,
   owner?: string,
 ): Promise<SubscriptionRow | undefined> {
-  return ofOwner(storedIn(db), owner).where('name', '=', name).executeTakeFirst();
+  return storedIn(db, owner).where('name', '=', name).executeTakeFirst();
 }
 
 /** The names of an owner's subscriptions. */
@@ -141,16 +141,15 @@ export async function addSubscription(
       .select((eb) => eb.fn.countAll().as('count'))
       .where('definition', 'is not', null)
       .executeTakeFirstOrThrow();
-    if (Number(count) >= MOST_SUBSCRIPTIONS)
-      throw new RequestError(
-        'SUBSCRIPTIONS_TOO_MANY',
-        `There are ${MOST_SUBSCRIPTIONS} subscriptions already. Delete one first.`,
-      );
-    if (owner !== undefined && (await namesOfOwner(transaction, owner)).length >= MOST_OF_OWNER)
-      throw new RequestError(
-        'SUBSCRIPTIONS_TOO_MANY',
-        `There are ${MOST_OF_OWNER} subscriptions of this key already. Delete one first.`,
-      );
+    const ofOwner = owner === undefined ? [] : await namesOfOwner(transaction, owner);
+    if (Number(count) >= MOST_SUBSCRIPTIONS || ofOwner.length >= MOST_OF_OWNER) {
+      // A holder does not see how many others have.
+      const message =
+        owner === undefined
+          ? `There are ${MOST_SUBSCRIPTIONS} subscriptions already. Delete one first.`
+          : 'There are as many subscriptions as there may be. Delete one first.';
+      throw new RequestError('SUBSCRIPTIONS_TOO_MANY', message);
+    }
     const { id } = await transaction
       .insertInto('subscriptions')
       .values({ ...columns, name: subscription.id, created_at: now, changed_at: now, owner })

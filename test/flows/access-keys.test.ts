@@ -165,7 +165,7 @@ for (const engine of ENGINES)
           answered(await as(keys[0], method, path, method === 'POST' ? {} : undefined)),
           path,
         ).to.deep.equal([403, 'KEY_MAY_NOT']);
-      const ofService = { types: ['com.service.etr.operations.subscription_paused'] };
+      const ofService = { types: ['com.service.etr.operations.wallet_low'] };
       expect(answered(await subscribe(keys[0], sink, ofService))).to.deep.equal([
         400,
         'SUBSCRIPTION_INVALID',
@@ -207,10 +207,7 @@ for (const engine of ENGINES)
     it('that is revoked leaves its subscriptions, paused, to the next key of its name', async () => {
       const [{ id } = { id: '' }] = (await as<{ id: string }[]>(keys[0], 'GET', '/subscriptions')).body;
       expect((await api.call('DELETE', `/keys/${ids[0]}`)).status).to.equal(204);
-      expect(answered(await as(keys[0], 'GET', '/subscriptions'))).to.deep.equal([
-        401,
-        'ADMIN_API_KEY_WRONG',
-      ]);
+      expect(answered(await as(keys[0], 'GET', '/subscriptions'))).to.deep.equal([401, 'ACCESS_KEY_WRONG']);
       const stateOf = async (): Promise<unknown> =>
         (await api.call<{ config: { state: string } }>('GET', `/subscriptions/${id}`)).body.config.state;
       expect(await stateOf()).to.equal('paused');

@@ -90,7 +90,9 @@ export function answerSubscriptions(
     const { id } = await subscriptionsFor(ctx).find(nameOf(ctx));
     const { token: tokenId, state, ...query } = ctx.state.query;
     const states = state ? [state] : UNDELIVERED_STATES;
-    const { deliveries, next } = await options.deliveries({ ...query, states, subscription: id, tokenId });
+    const wanted = { ...query, states, subscription: id, tokenId };
+    const own = ctx.state.holder && [id];
+    const { deliveries, next } = await options.deliveries({ ...wanted, own });
     if (next) linkNextPage(ctx, `${next.event}.${next.channel}`);
     ctx.body = deliveries.map(undeliveredView);
   });

@@ -50,6 +50,7 @@ export function newHttpApp(options: Partial<HttpAppOptions>): ReturnType<typeof 
     logger: createLogger({ level: 'silent', mask: (text) => text }),
     mask: (text) => text,
     newId: randomUUID,
+    pageKey: new Uint8Array(32),
     health: async () => ({ isHealthy: true, feeds: [], issuing: undefined }),
     metrics: { contentType: 'text/plain', text: async () => '' },
     ...options,
