@@ -61,7 +61,7 @@ const CURSOR_EXPIRED = ERROR.extend({ cursor: TEXT.describe('The first cursor th
 const REASONS: Readonly<Record<number, string>> = {
   400: 'The request is wrong; the message names the member, parameter or header.',
   401: 'The key is missing or wrong.',
-  403: 'The key may not do this.',
+  403: 'The key may not do this, or the log-in is refused.',
   404: 'There is no such thing.',
   408: 'The request arrives too slowly.',
   409: 'The state of the service does not allow the request; the message says what does.',
@@ -69,7 +69,7 @@ const REASONS: Readonly<Record<number, string>> = {
   413: 'The body is too large.',
   415: 'The content type or encoding is not supported.',
   422: 'The Idempotency-Key belongs to a request with another body.',
-  429: 'The key is wrong again.',
+  429: 'The key is wrong again, or there were too many log-ins.',
   431: 'The headers are too large.',
   500:
     'The service failed; the message is always "Internal server error". In parentheses: who has to act. ' +

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { createAccessKeys, type AccessKeys } from '../access/access-keys';
+import { createWalletLogin, type WalletLogin } from '../access/wallet-login';
 import { createAnswers, type Answers } from '../answers/answers';
 import { createCheckingPool, type CheckingPool } from '../answers/checking-pool';
-import { messageOf } from '../base/errors';
+import { messageOf, orUndefined } from '../base/errors';
 import { repeat } from '../base/time';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
 import type { Chain } from '../chain/chain';
@@ -12,6 +13,7 @@ import { factsOf } from '../console/facts';
 import { createOverview, SHARING_OF_OVERVIEW, startSamples } from '../console/overview';
 import { createSessions } from '../console/sessions';
 import { Registries } from '../followed-registries/registries';
+import { followedRegistryOf, readRegistries } from '../followed-registries/stored-registries';
 import type { HttpAppOptions } from '../http/app';
 import type { SubscriptionRoutes } from '../http/routes/subscriptions';
 import { createSnapshots, type SnapshotSources } from '../observability/snapshot';
@@ -23,7 +25,10 @@ import { createSubscriptions, sinkRulesOf } from '../subscriptions/manage-subscr
 import type { Core } from './core';
 import type { Lines } from './watch-conditions';
 
-type KeyedOptions = Pick<HttpAppOptions, 'registries' | 'subscriptions' | 'answers' | 'console' | 'keys'>;
+type KeyedOptions = Pick<
+  HttpAppOptions,
+  'registries' | 'subscriptions' | 'answers' | 'console' | 'keys' | 'wallets'
+>;
 
 /** What those may ask and change who have a key. Without a key that may do so, a member is undefined. */
 export interface KeyedApi extends Required<KeyedOptions> {
@@ -62,6 +67,7 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
   const endingKeys = keys && repeat(time, endKeys(core, keys), END_KEYS_EVERY_MS);
   return {
     keys,
+    wallets: keys && walletsOf(core, keys),
     registries: new Registries({
       database,
       settings: config,
@@ -89,6 +95,20 @@ function endKeys({ logger }: Core, keys: AccessKeys): () => Promise<void> {
     keys.endOld().catch((error: unknown) => {
       logger.warn({ error }, `keys that have ended cannot be looked for now: ${messageOf(error)}`);
     });
+}
+
+function walletsOf({ config, database, time }: Core, keys: AccessKeys): WalletLogin | undefined {
+  const { walletLogin, domain, adminApiKey } = config;
+  if (!walletLogin || domain === undefined || adminApiKey === undefined) return undefined;
+  return createWalletLogin({
+    ...{ domain, adminApiKey, keys, time },
+    async followedOn(chainId) {
+      const stored = await readRegistries(database.db);
+      // The settings may have no key for a node any more.
+      const added = stored.flatMap((one) => orUndefined(() => followedRegistryOf(one, config)) ?? []);
+      return [...config.registries, ...added].find(({ network }) => network.chainId === chainId);
+    },
+  });
 }
 
 function subscriptionsOf(

@@ -1,6 +1,7 @@
 import { hkdfSync } from 'node:crypto';
 import Koa from 'koa';
 import type { AccessKeys } from '../access/access-keys';
+import type { WalletLogin } from '../access/wallet-login';
 import type { Answers } from '../answers/answers';
 import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
@@ -13,7 +14,7 @@ import { requestLog, type RequestState } from './request-log';
 import { callerLeft, limitCallers } from './limits';
 import { createOperationRouter, tellAnswers } from './operation-router';
 import { answerDocuments, type DocumentParts } from './routes/documents';
-import { answerKeys } from './routes/keys';
+import { answerKeys, answerLogins } from './routes/keys';
 import { answerPublished, type PublishedParts } from './routes/published';
 import { answerQuestions } from './routes/questions';
 import { answerRegistries } from './routes/registries';
@@ -28,6 +29,8 @@ export interface HttpAppOptions extends DocumentParts, PublishedParts {
   consoleReadKey?: string | undefined;
   /** The keys that see a part, which exist only with an admin key. */
   keys?: AccessKeys | undefined;
+  /** The log-ins of wallets, which exist only with WALLET_LOGIN. */
+  wallets?: WalletLogin | undefined;
   /** How many requests may wait for a document or an event at once; undefined: any number. */
   callersAtOnce?: number | undefined;
   development: boolean;
@@ -68,6 +71,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   const limitCaller = limitCallers(time, options.callersAtOnce ?? Infinity);
   answerDocuments(operations, options, limitCaller);
   if (keys) answerKeys(operations, keys);
+  if (options.wallets) answerLogins(operations, options.wallets);
   if (registries) answerRegistries(operations, registries);
   if (subscriptions) answerSubscriptions(operations, subscriptions, limitCaller);
   if (answers) answerQuestions(operations, answers, consoleParts?.overview);
