@@ -65,24 +65,18 @@ export function createClient(options: ClientOptions): ServiceClient {
 }
 
 async function* fetchEvents(
-  { url, adminApiKey = '', fetch }: ClientOptions,
-  { verify, after, follow, signal, onProblem, ...selection }: EventsOptions,
+  { url, adminApiKey: key = '', fetch }: ClientOptions,
+  { verify, after, follow, signal, onProblem, ...query }: EventsOptions,
 ): AsyncGenerator<FetchedEvent, void, undefined> {
   const base = url.replace(/\/$/, '');
-  const stream = new URL(`${base}/events/stream`);
-  for (const [name, value] of Object.entries<string | number | undefined>(selection))
-    if (value !== undefined) stream.searchParams.set(name, String(value));
-  const pages = fetchPages({
-    url: stream.href,
-    key: adminApiKey,
-    findKey: keysOf(verify ?? { jwksUrl: `${base}/.well-known/jwks.json` }),
-    ...{ after, follow, signal, onProblem, fetch },
-  });
-  for await (const { events, cursor: last } of pages) {
-    for (const { body, cursor } of events) {
-      yield { event: knownEvent(body), body: body.toString(), cursor };
+  const findKey = keysOf(verify ?? { jwksUrl: `${base}/.well-known/jwks.json` });
+  const from = { url: `${base}/events/stream`, key, findKey, query };
+  for await (const page of fetchPages({ ...from, after, follow, signal, onProblem, fetch })) {
+    for (const { body, cursor } of page.events) {
+      yield { event: knownEvent(Buffer.from(body)), body, cursor };
       if (signal?.aborted) return;
     }
-    if (events.at(-1)?.cursor !== last) yield { event: undefined, body: undefined, cursor: last };
+    const { cursor } = page;
+    if (page.events.at(-1)?.cursor !== cursor) yield { event: undefined, body: undefined, cursor };
   }
 }

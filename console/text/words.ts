@@ -20,6 +20,14 @@ export function durationOf(seconds: number): string {
   return found ? countOf(Math.floor((seconds * 1000) / found.ms), found.unit) : 'less than a second';
 }
 
+/** A duration for comparing: `1,234 ms`, `61.5 s`; from an hour on, in its largest unit. */
+export function millisecondsOf(ms: number): string {
+  const size = Math.abs(ms);
+  const sign = ms < 0 ? '−' : '';
+  if (size < 10_000) return `${sign}${size.toLocaleString('en')} ms`;
+  return `${sign}${size < 3_600_000 ? `${(size / 1000).toFixed(1)} s` : durationOf(size / 1000)}`;
+}
+
 /** A number with its noun: `1 attempt`, `2 attempts`. */
 export function countOf(count: number, noun: string, plural = `${noun}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? noun : plural}`;

@@ -63,11 +63,11 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
       core.logger.warn({ error }, `changed subscriptions cannot be read now: ${messageOf(error)}`);
     });
   };
-  const keys = adminApiKey === undefined ? undefined : createAccessKeys(database, time, onChanged);
-  const endingKeys = keys && repeat(time, endKeys(core, keys), END_KEYS_EVERY_MS);
+  const keys = createAccessKeys(database, time, onChanged);
+  const endingKeys = startEndingKeys(core, keys);
   return {
-    keys,
-    wallets: keys && walletsOf(core, keys),
+    keys: adminApiKey === undefined ? undefined : keys,
+    wallets: walletsOf(core, keys),
     registries: new Registries({
       database,
       settings: config,
@@ -82,7 +82,7 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
       await Promise.all([checking?.stop(), fetching.stop()]);
     },
     async stop() {
-      await Promise.all([checking?.stop(), ofConsole?.stop(), fetching.stop(), endingKeys?.stop()]);
+      await Promise.all([checking?.stop(), ofConsole?.stop(), fetching.stop(), endingKeys.stop()]);
     },
   };
 }
@@ -90,11 +90,22 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
 /** How soon subscriptions pause after the last key of their owner has ended. */
 const END_KEYS_EVERY_MS = 5_000;
 
-function endKeys({ logger }: Core, keys: AccessKeys): () => Promise<void> {
-  return () =>
-    keys.endOld().catch((error: unknown) => {
-      logger.warn({ error }, `keys that have ended cannot be looked for now: ${messageOf(error)}`);
-    });
+/** Pauses the subscriptions of keys that have ended, also while no key is accepted. */
+function startEndingKeys({ time, logger }: Core, keys: AccessKeys): { stop(): Promise<void> } {
+  let isFailing = false;
+  return repeat(
+    time,
+    async () => {
+      try {
+        await keys.endOld();
+        isFailing = false;
+      } catch (error) {
+        if (!isFailing) logger.warn({ error }, `ended keys cannot be looked for now: ${messageOf(error)}`);
+        isFailing = true;
+      }
+    },
+    END_KEYS_EVERY_MS,
+  );
 }
 
 function walletsOf({ config, database, time }: Core, keys: AccessKeys): WalletLogin | undefined {

@@ -89,11 +89,7 @@ const ANSWER = z.object({
  * A signer that is asked by JSON-RPC: `eth_signTransaction` and `eth_sign`, as Web3Signer has them. Its
  * answers are checked like a stranger's.
  */
-function jsonRpcSigner(
-  time: Time,
-  { address, url, token, certificate }: RemoteKey,
-  logger?: Logger,
-): Wallet {
+function jsonRpcSigner(time: Time, { address, url, token, certificate }: RemoteKey, logger?: Logger): Wallet {
   const { url: bare, authorization } = splitCredentials(url);
   const credentials = token === undefined ? authorization : `Bearer ${token}`;
   const headers = {
@@ -142,10 +138,8 @@ function jsonRpcSigner(
           throw cause;
         })
         .catch((cause: unknown) => {
-          throw unreachable(
-            late.aborted ? `does not answer within ${ANSWER_WITHIN_MS / 1000} s` : 'cannot be reached',
-            cause,
-          );
+          const noAnswer = `does not answer within ${ANSWER_WITHIN_MS / 1000} s`;
+          throw unreachable(late.aborted ? noAnswer : 'cannot be reached', cause);
         }),
     );
     const { data } = ANSWER.safeParse(orUndefined((): unknown => JSON.parse(String(body))));
@@ -207,11 +201,7 @@ function callOf(from: string, fields: TransactionFields): object {
 const SIGNATURE_BYTES = 64;
 
 /** The wallet whose key is in a PKCS #11 module. @throws ConfigurationError PKCS11_NOT_INSTALLED */
-function moduleWallet(
-  time: Time,
-  { module, label, address }: ModuleWalletKey,
-  logger?: Logger,
-): Wallet {
+function moduleWallet(time: Time, { module, label, address }: ModuleWalletKey, logger?: Logger): Wallet {
   const ask = openModule(time, module);
   const key = { label, curve: 'secp256k1' } as const;
   const remote = new RemoteSigner(time, { key: 'wallet', at: placeOf(module) }, check, logger);

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Locator, Page } from 'playwright-core';
 import { createClient } from '../../client/create-client';
+import { MINT_EVENTS } from '../../devnet/bill-of-lading';
 import type { Devnet } from '../../devnet/start-devnet';
 import { newDeferred } from '../../service/base/time';
 import { check as checkEvidence } from '../../evidence/evidence';
@@ -27,6 +28,12 @@ const WIDE = { width: 1280, height: 720 };
 const LONGER_THAN_A_POLL_MS = 400;
 /** The width of a page that its window does not show. A part of the window is kept for the scroll bar. */
 const HIDDEN_WIDTH = 'document.documentElement.scrollWidth - document.documentElement.offsetWidth';
+const STAGE_HEADS = ['Stage', 'Begins', 'Duration'];
+const ISSUING_STAGES = ['request', 'signature', 'mint', 'block', 'reading'];
+/** The cells that are wider than their place, and the bars that nobody sees. */
+const CUT_OFF = `[...document.querySelectorAll('td:not(:empty), rect')]
+  .filter((one) => one.scrollWidth > one.clientWidth || one.getBoundingClientRect().width < 1)
+  .map(({ outerHTML }) => outerHTML)`;
 /** More than any page has before its content. */
 const MOST_TABS = 40;
 
@@ -151,6 +158,32 @@ describe('the console in a browser', function () {
     expect((await downloading).suggestedFilename()).to.equal('BROWSER-2.json');
   });
 
+  it('shows how long each stage of a document took, in order, in words', async () => {
+    const { tokenId } = await devnet.issue();
+    const table = page.getByRole('table', { name: 'Stages of the document' });
+    const rows = table.getByRole('row').filter({ has: page.getByRole('cell') });
+    await show(`token?id=${tokenId}`, rows);
+    const last = MINT_EVENTS.at(-1);
+    await rows.filter({ hasText: `delivery of ${last} to default` }).waitFor();
+    for (const viewport of [WIDE, NARROW]) {
+      await page.setViewportSize(viewport);
+      expect(await table.getByRole('columnheader').allTextContents()).to.deep.equal(STAGE_HEADS);
+      const cells = await Promise.all((await rows.all()).map((row) => row.getByRole('cell').allInnerTexts()));
+      const stages = cells.map(([stage]) => stage);
+      expect(stages.slice(0, ISSUING_STAGES.length)).to.deep.equal(ISSUING_STAGES);
+      for (const stage of ['queue', 'delivery'])
+        expect(stages.filter((one) => one?.startsWith(`${stage} `))).to.deep.equal(
+          MINT_EVENTS.map((type) => `${stage} of ${type} to default`),
+        );
+      const times = cells.map(([, begins = '']) => begins);
+      for (const begins of times) expect(begins).to.match(/^at [\d,.]+ m?s$/);
+      const took = cells.map(([, , duration = '']) => duration);
+      for (const duration of took) expect(duration).to.match(/^([\d,.]+ m?s|less than 1 ms)$/);
+      expect(await page.evaluate(CUT_OFF)).to.deep.equal([]);
+    }
+    await expectGood();
+  });
+
   it('follows a transfer of a token live, and gives the evidence of it', async () => {
     const { tokenId } = await devnet.issue();
     await show(`token?id=${tokenId}`, page.getByRole('heading', { name: 'Endorsement chain' }));
@@ -180,6 +213,7 @@ describe('the console in a browser', function () {
     await press('Enter');
     await typist.getByRole('heading', { name: 'Endorsement chain' }).waitFor();
     await focused(id).waitFor();
+    await tabTo(typist.getByRole('button', { name: 'Copy id of the trace' }));
   });
 
   it('skips the navigation with the keyboard alone', async () => {

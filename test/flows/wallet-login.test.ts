@@ -77,8 +77,8 @@ for (const engine of ENGINES)
       expect(hours).to.be.within(23, 24);
       const client = createClient({ url: api.service.url, adminApiKey: body.key });
       const tokens = new Set<string>();
-      for await (const { event } of client.events({ follow: false }))
-        tokens.add(String(event && 'subject' in event && event.subject));
+      for await (const { body: text } of client.events({ follow: false }))
+        if (text !== undefined) tokens.add((JSON.parse(text) as { subject: string }).subject);
       expect(tokens).to.deep.equal(new Set([String(tokenId)]));
     });
 
@@ -225,14 +225,16 @@ for (const engine of ENGINES)
       expect(elsewhere.stderr).to.contain('LOGIN_REFUSED');
     });
 
-    it('does not exist without WALLET_LOGIN', async () => {
-      const body = await signed();
-      await api.restart({ WALLET_LOGIN: '' });
-      for (const path of ['/login', '/login/nonce'])
-        expect(answered(await ask(path, body))).to.deep.equal([404, 'NOT_FOUND', undefined]);
-      const { url } = api.service;
-      const settings = { WALLET_PRIVATE_KEY: wallet.privateKey };
-      const answer = await askTdocInProcess(['login', '--url', url], settings);
-      expect([answer.code, answer.stderr.includes('WALLET_LOGIN=true')]).to.deep.equal([1, true]);
+    describe('without WALLET_LOGIN', () => {
+      it('does not exist', async () => {
+        const body = await signed();
+        await api.restart({ WALLET_LOGIN: '' });
+        for (const path of ['/login', '/login/nonce'])
+          expect(answered(await ask(path, body))).to.deep.equal([404, 'NOT_FOUND', undefined]);
+        const { url } = api.service;
+        const settings = { WALLET_PRIVATE_KEY: wallet.privateKey };
+        const answer = await askTdocInProcess(['login', '--url', url], settings);
+        expect([answer.code, answer.stderr.includes('WALLET_LOGIN=true')]).to.deep.equal([1, true]);
+      });
     });
   });

@@ -74,6 +74,7 @@ export const KEYS = chapter('Keys', 'admin', {
         component('LoginNonce', { nonce: TEXT.describe('Letters and digits.') }),
       ),
     },
+    errors: { 404: ['NOT_FOUND'] },
   },
   login: {
     request: 'POST /login',
@@ -88,6 +89,7 @@ export const KEYS = chapter('Keys', 'admin', {
     errors: {
       400: ['LOGIN_INVALID'],
       403: ['LOGIN_REFUSED'],
+      404: ['NOT_FOUND'],
       409: ['KEY_SCOPE_DIFFERS'],
       429: ['LOGIN_ATTEMPTS'],
       503: ['LOGIN_UNDECIDED'],
