@@ -12,7 +12,7 @@ import {
 import { pointFromScalar, signRecoverable } from 'tiny-secp256k1';
 import { Agent, request } from 'undici';
 import * as z from 'zod';
-import { cut, SignerError, orUndefined, type ErrorCode } from '../base/errors';
+import { codeOf, cut, SignerError, orUndefined, type ErrorCode } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
 import { readBounded } from '../base/read-bounded';
@@ -87,7 +87,7 @@ const ANSWER = z.object({
 
 /**
  * A signer that is asked by JSON-RPC: `eth_signTransaction` and `eth_sign`, as Web3Signer has them. Its
- * answers are checked like a stranger's.
+ * answers are checked like a stranger's. One that signs transactions alone refuses a text.
  */
 function jsonRpcSigner(time: Time, { address, url, token, certificate }: RemoteKey, logger?: Logger): Wallet {
   const { url: bare, authorization } = splitCredentials(url);
@@ -122,11 +122,16 @@ function jsonRpcSigner(time: Time, { address, url, token, certificate }: RemoteK
   }
 
   async function signMessage(text: string): Promise<string> {
-    const signed = await ask('eth_sign', [address, hexlify(toUtf8Bytes(text))]);
+    const bytes = hexlify(toUtf8Bytes(text));
+    const signed = await ask('eth_sign', [address, bytes]).catch((error: unknown) => {
+      // Some signers have the newer method alone.
+      if (codeOf(error) === 'SIGNER_REFUSED') return ask('personal_sign', [bytes, address]);
+      throw error;
+    });
     const signature = orUndefined(() => Signature.from(String(signed)));
     if (signature !== undefined && signerOf(hashMessage(text), signature) === address)
       return signature.serialized;
-    throw wrongAnswer(`to eth_sign is no signature by ${address}`);
+    throw wrongAnswer(`is no signature of the text by ${address}`);
   }
 
   /** A connection may be closed at the moment of a question, so one that breaks is asked once more. */

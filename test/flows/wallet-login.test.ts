@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { Wallet, zeroPadBytes, type BaseWallet } from 'ethers';
 import { createClient } from '../../client/create-client';
+import { systemTime } from '../../service/base/time';
 import { SigningAccount__factory, type SigningAccount } from '../../typechain-types';
 import { mintDirectly } from '../helpers/chain/direct-mint';
 import { startRpcProxy, THROUGH, type Answerer, type RpcProxy } from '../helpers/chain/rpc-proxy';
@@ -73,7 +74,7 @@ for (const engine of ENGINES)
       expect(headers.get('cache-control')).to.equal('no-store');
       const party = `eip155:${CHAIN}:${wallet.address.toLowerCase()}`;
       expect(body).to.deep.include({ name: party, scope: { parties: [party] }, may: ['read', 'subscribe'] });
-      const hours = (Date.parse(body.expiresAt) - Date.now()) / 3_600_000;
+      const hours = (Date.parse(body.expiresAt) - systemTime.now()) / 3_600_000;
       expect(hours).to.be.within(23, 24);
       const client = createClient({ url: api.service.url, adminApiKey: body.key });
       const tokens = new Set<string>();
@@ -89,7 +90,7 @@ for (const engine of ENGINES)
       const both = await signed();
       const raced = await Promise.all([ask('/login', both), ask('/login', both)]);
       expect(raced.map(({ status }) => status).sort()).to.deep.equal([201, 403]);
-      const over = new Date(Date.now() - 61_000).toISOString();
+      const over = new Date(systemTime.now() - 61_000).toISOString();
       for (const [lines, line] of [
         [{ domain: 'carrier.example' }, 'domain'],
         [{ chainId: 1 }, 'Chain ID'],
@@ -116,7 +117,7 @@ for (const engine of ENGINES)
     });
 
     it('ends with its message', async () => {
-      const expirationTime = new Date(Date.now() + 60_000).toISOString();
+      const expirationTime = new Date(systemTime.now() + 60_000).toISOString();
       const { body } = await logIn({ expirationTime });
       expect(Date.parse(body.expiresAt)).to.equal(Date.parse(expirationTime) + 60_000);
     });
@@ -174,7 +175,7 @@ for (const engine of ENGINES)
         expect(answered(await logIn({ address: identity }))).to.deep.equal(refused('address'));
       });
 
-      it('is believed when two nodes say the same: otherwise the answer is that it can be sent again', async () => {
+      it('is believed when two nodes say the same: otherwise it can be sent again', async () => {
         const [first, second] = nodes;
         const undecided = [503, 'LOGIN_UNDECIDED', undefined];
         first?.answer(say({ result: YES }));
