@@ -12,10 +12,10 @@ export { FetchError } from '../receiver/fetch-events';
 export interface ClientOptions {
   /** Address of the service, such as `https://carrier.example`. */
   url: string;
-  /** API_KEY of the service, sent with the requests that it opens, unless `adminApiKey` opens them too. */
+  /** API_KEY of the service, sent with the requests that it opens, unless `key` opens them too. */
   apiKey?: string | undefined;
-  /** ADMIN_API_KEY of the service, sent with the requests that it opens. */
-  adminApiKey?: string | undefined;
+  /** A key with a scope, `tdk_…`, or ADMIN_API_KEY: sent with the requests that ADMIN_API_KEY opens. */
+  key?: string | undefined;
   /** Replaces the global `fetch`. */
   fetch?: ((request: Request) => Promise<Response>) | undefined;
 }
@@ -43,7 +43,7 @@ export interface FetchedEvent {
 export interface ServiceClient extends Client<paths> {
   /**
    * The events after a cursor, verified, oldest first for each registry. It waits for further ones, and
-   * repeats a failed request with its cursor. It needs `adminApiKey`.
+   * repeats a failed request with its cursor. It needs `key`.
    *
    * @throws FetchError CURSOR_EXPIRED, with the first cursor that the service has; EVENT_NOT_GENUINE;
    *   KEY_INVALID; NO_ANSWER; or the code with which the service refused the request.
@@ -65,7 +65,7 @@ export function createClient(options: ClientOptions): ServiceClient {
 }
 
 async function* fetchEvents(
-  { url, adminApiKey: key = '', fetch }: ClientOptions,
+  { url, key = '', fetch }: ClientOptions,
   { verify, after, follow, signal, onProblem, ...query }: EventsOptions,
 ): AsyncGenerator<FetchedEvent, void, undefined> {
   const base = url.replace(/\/$/, '');

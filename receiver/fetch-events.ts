@@ -25,7 +25,7 @@ export interface FetchOptions {
   url: string;
   /** More of the query. */
   query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
-  /** ADMIN_API_KEY of the service. */
+  /** A key with a scope, or ADMIN_API_KEY of the service. */
   key: string;
   findKey: FindKey;
   /** Where to go on. By default the first event is the oldest one that the service keeps. */
@@ -66,7 +66,10 @@ export async function* fetchPages(options: FetchOptions): AsyncGenerator<Fetched
   const { follow = true, signal = new AbortController().signal, onProblem } = options;
   // An error of fetch would quote the key.
   if (!/^[ -~]+$/.test(options.key))
-    throw new FetchError('The key is empty or not printable ASCII. Set ADMIN_API_KEY.', 'KEY_INVALID');
+    throw new FetchError(
+      'The key is empty or not printable ASCII. Set RECEIVER_API_KEY or `key`.',
+      'KEY_INVALID',
+    );
   const url = new URL(options.url);
   for (const [name, value] of Object.entries(options.query ?? {}))
     if (value !== undefined) url.searchParams.set(name, String(value));

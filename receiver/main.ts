@@ -23,7 +23,7 @@ Settings, in the environment or in the file .env; the environment wins:
 
   WEBHOOK_PUBLIC_KEY_FILE   the service's public key, PEM         webhook-public-key.pem
   RECEIVER_JWKS_URL         instead of the file: where the service publishes its keys; https
-  RECEIVER_API_KEY          for --fetch: the ADMIN_API_KEY of the service
+  RECEIVER_API_KEY          for --fetch: your key of the service, tdk_…, or its ADMIN_API_KEY
   RECEIVER_PORT             listening port; 0 is any free one     4000
   RECEIVER_HOST             listening address                     127.0.0.1
   RECEIVER_EVENTS_FILE      where every event is stored           .receiver/received-events.jsonl
@@ -65,7 +65,7 @@ async function main(): Promise<void> {
   if (url !== undefined) {
     const key = setting('RECEIVER_API_KEY', '');
     if (key === '')
-      throw new Error('RECEIVER_API_KEY is not set. Set it to the ADMIN_API_KEY of the service.');
+      throw new Error('RECEIVER_API_KEY is not set. Set it to your key of the service, or ADMIN_API_KEY.');
     // A subscription's own option must not differ from the rule by which the store finds duplicates.
     return fetchEvents({ ...options, url, query: { retractions }, key, signal: stop.signal });
   }

@@ -64,7 +64,7 @@ export async function logIn(options: LogInOptions): Promise<Answer> {
     isYes: true,
     remarks: [
       `The key of ${made.name} ends at ${made.expiresAt}, and is shown this once.`,
-      `To read its events: ACCESS_KEY=<the key> npx tdoc events --follow --url ${url}`,
+      `To read its events: RECEIVER_API_KEY=<the key> npx tdoc events --follow --url ${url}`,
     ],
   };
 }

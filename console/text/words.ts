@@ -83,6 +83,16 @@ export function accountName(address: string, accounts: readonly string[]): strin
   return index < 0 ? undefined : `account ${index}`;
 }
 
+/** Shortens the addresses and token ids in a text. */
+export function withShortHex(text: string): string {
+  return text.replace(/(0x)?[0-9a-fA-F]{40,}/g, (hex) => shortened(hex));
+}
+
+/** The entries of a field of several lines. */
+export function linesOf(text: string): string[] {
+  return text.split(/[\s,]+/).filter((line) => line !== '');
+}
+
 export function capitalised(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -149,8 +149,6 @@ export const SERVICE_SETTINGS = {
 /** Every setting. The service does not read the last ones: commands and the reference receiver do. */
 export const SETTINGS = {
   ...SERVICE_SETTINGS,
-  /** A key with a scope, which `tdoc events` sends in place of ADMIN_API_KEY. */
-  ACCESS_KEY: secret('whole', accessKey),
   /** One key for all of Etherscan's explorers. */
   ETHERSCAN_API_KEY: secret(
     'whole',

@@ -283,28 +283,61 @@ describe('the console in a browser', function () {
     ).to.deep.equal(['com.service.etr.nomination']);
     // Later dead letters are those of the devnet's own subscription.
     const { serviceUrl: url, adminApiKey } = devnet;
-    const client = createClient({ url, adminApiKey });
+    const client = createClient({ url, key: adminApiKey });
     const { data = [] } = await client.GET('/subscriptions');
     for (const { id } of data.filter((one) => one.sink === sink.url))
       await client.DELETE('/subscriptions/{id}', { params: { path: { id } } });
   });
 
-  it('opens a dialog with the keyboard alone, and closes it with Escape', async () => {
-    await follow('Subscriptions', 'Shift+Tab');
-    const button = typist.getByRole('button', { name: 'Create a subscription' });
-    const dialog = typist.getByRole('dialog', { name: 'Create a subscription' });
-    for (const key of ['Enter', 'Space']) {
-      await tabTo(button);
-      await press(key);
-      await focused(dialog.getByLabel('Sink')).waitFor();
-      const nomination = dialog.getByLabel('nomination', { exact: true });
-      await tabTo(nomination);
-      await press('Space');
-      expect(await nomination.isChecked()).to.equal(true);
-      await press('Escape');
-      await dialog.waitFor({ state: 'detached' });
-      await focused(button).waitFor();
-    }
+  it('makes a key with the keyboard alone, which opens its scope until it is revoked', async () => {
+    await typist.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const { tokenId } = await devnet.issue();
+    await follow('Keys', 'Shift+Tab');
+    const button = typist.getByRole('button', { name: 'Create a key' });
+    const dialog = typist.getByRole('dialog', { name: 'Create a key' });
+    await tabTo(button);
+    await press('Space');
+    await focused(dialog.getByLabel('Name')).waitFor();
+    await expectGood(typist);
+    await press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await focused(button).waitFor();
+    await press('Enter');
+    await focused(dialog.getByLabel('Name')).waitFor();
+    await typist.keyboard.type('Bank');
+    await tabTo(dialog.getByLabel('Scope'));
+    await typist.keyboard.type('eip155:1:0x1');
+    await tabTo(dialog.getByLabel('Last day'));
+    await typist.keyboard.type('12312099');
+    own.errors.provoke(answeredError('/keys', '400 (Bad Request)'));
+    await press('Enter');
+    await dialog.getByText('Is not an account on a chain.').waitFor();
+    await focused(dialog.getByLabel('Scope')).waitFor();
+    await press('ControlOrMeta+A');
+    await typist.keyboard.type(`urn:service:${devnet.chainId}:${devnet.registryAddress}/${tokenId}`);
+    await tabTo(dialog.getByRole('button', { name: 'Create' }));
+    await press('Enter');
+    await tabTo(typist.getByRole('button', { name: 'Copy key' }));
+    await press('Enter');
+    await typist.getByText('Copied the key.').waitFor();
+    await expectGood(typist);
+    const key = await typist.evaluate<string>('navigator.clipboard.readText()');
+    const opens = async (path: string): Promise<number> => {
+      const headers = { Authorization: `Bearer ${key}` };
+      return (await fetch(`${devnet.serviceUrl}${path}`, { headers })).status;
+    };
+    expect([await opens(`/tokens/${tokenId}`), await opens('/keys')]).to.deep.equal([200, 403]);
+    await tabTo(typist.getByRole('button', { name: 'I have copied it' }));
+    await press('Enter');
+    await typist.getByText(key).waitFor({ state: 'detached' });
+    await tabTo(typist.getByRole('button', { name: 'Revoke Bank' }));
+    await press('Enter');
+    const question = typist.getByRole('dialog', { name: 'Revoke the key' });
+    await focused(question.getByRole('button', { name: 'Cancel' })).waitFor();
+    await tabTo(question.getByRole('button', { name: 'Revoke' }));
+    await press('Enter');
+    await typist.getByRole('row', { name: /Bank.*read.*revoked/ }).waitFor();
+    expect(await opens(`/tokens/${tokenId}`)).to.equal(401);
   });
 
   it('keeps the dialog open while a subscription is created, however often Escape is pressed', async () => {
@@ -317,12 +350,13 @@ describe('the console in a browser', function () {
       await released.promise;
       await route.abort();
     });
+    await follow('Subscriptions', 'Shift+Tab');
     await tabTo(typist.getByRole('button', { name: 'Create a subscription' }));
     await press('Enter');
     await focused(dialog.getByLabel('Sink')).waitFor();
     await typist.keyboard.type('http://127.0.0.1:1/');
     await press('Enter');
-    await dialog.getByRole('button', { name: 'Creating …' }).waitFor();
+    await dialog.getByRole('button', { name: 'Create …' }).waitFor();
     for (let count = 0; count < 3; count++) await press('Escape');
     released.resolve();
     await dialog.getByText('CONNECTION_LOST').waitFor();
@@ -440,6 +474,7 @@ describe('the console in a browser', function () {
       ['issue', reader.getByText('issuing needs ADMIN_API_KEY.')],
       ['subscriptions', reader.getByRole('link', { name: 'Show its deliveries' })],
       ['deliveries?state=dead&subscription=default', reader.getByText('There are no such deliveries.')],
+      ['keys', reader.getByRole('row', { name: 'Bank' })],
       ['verify', reader.getByLabel('Or paste the credential')],
     ] as const) {
       await own.open(reader, hash);

@@ -76,7 +76,7 @@ for (const engine of ENGINES)
       expect(body).to.deep.include({ name: party, scope: { parties: [party] }, may: ['read', 'subscribe'] });
       const hours = (Date.parse(body.expiresAt) - systemTime.now()) / 3_600_000;
       expect(hours).to.be.within(23, 24);
-      const client = createClient({ url: api.service.url, adminApiKey: body.key });
+      const client = createClient({ url: api.service.url, key: body.key });
       const tokens = new Set<string>();
       for await (const { body: text } of client.events({ follow: false }))
         if (text !== undefined) tokens.add((JSON.parse(text) as { subject: string }).subject);
@@ -218,7 +218,7 @@ for (const engine of ENGINES)
       expect(shown.stdout).to.match(/^tdk_[\w-]{43}\n$/);
       const { stdout } = await askTdocInProcess(['login', ...ofPlace, '--json'], settings);
       const { key } = JSON.parse(stdout) as Key;
-      const events = await askTdocInProcess(['events', '--url', url], { ...settings, ACCESS_KEY: key });
+      const events = await askTdocInProcess(['events', '--url', url], { ...settings, RECEIVER_API_KEY: key });
       expect(events.code, events.stderr).to.equal(0);
       expect(events.stdout).to.contain(`subject ${tokenId}`);
       const elsewhere = await askTdocInProcess(['login', '--url', url], settings);
