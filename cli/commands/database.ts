@@ -3,9 +3,11 @@ import { answering } from '../answer';
 import type { ListDeliveriesOptions, RedeliverOptions, ShowDeliveriesOptions } from '../database/deliveries';
 import type { PurgeOptions } from '../database/purge';
 import type { AddRegistryOptions, RemoveRegistryOptions } from '../database/registries';
+import type { LogInOptions } from '../events/log-in';
 import type { PrintEventsOptions } from '../events/print-events';
 import { examples, JSON_FLAG, NETWORK, REGISTRY, wholeNumber, YES } from './arguments';
 
+const login = () => require('../events/log-in') as typeof import('../events/log-in');
 const events = () => require('../events/print-events') as typeof import('../events/print-events');
 const deliveries = () => require('../database/deliveries') as typeof import('../database/deliveries');
 const purge = () => require('../database/purge') as typeof import('../database/purge');
@@ -14,8 +16,8 @@ const subscriptions = () =>
   require('../database/subscriptions') as typeof import('../database/subscriptions');
 
 /**
- * `tdoc events`, which asks the service, and commands on its database, which may run meanwhile: `registries`,
- * `deliveries`, `redeliver`, `subscriptions`, `purge-documents` and `purge-events`.
+ * `tdoc events` and `login`, which ask the service, and commands on its database, which may run meanwhile:
+ * `registries`, `deliveries`, `redeliver`, `subscriptions`, `purge-documents` and `purge-events`.
  */
 export function addDatabaseCommands(program: Command): void {
   program.commandsGroup("The service's database: events, subscriptions, documents:");
@@ -33,6 +35,18 @@ export function addDatabaseCommands(program: Command): void {
     .option('--json', 'print one JSON object a line: the event, and the cursor that goes on after it')
     .addHelpText('after', examples('events --follow --after now', 'events --json'))
     .action(answering((options: PrintEventsOptions) => () => events().printEvents(options)));
+  program
+    .command('login')
+    .summary('log in to a service with the wallet, and print the key')
+    .description(
+      'Signs in with the wallet (EIP-4361), and prints the key that the service gives its account for a day.',
+    )
+    .requiredOption('--url <url>', 'address of the service, whose WALLET_LOGIN is true')
+    .option('--domain <domain>', 'DOMAIN of the service (default: host and port of --url)')
+    .option('--chain-id <number>', "chain of the account's tokens (default: that of NET)", wholeNumber)
+    .option(...JSON_FLAG)
+    .addHelpText('after', examples('login --url https://carrier.example --chain-id 137'))
+    .action(answering((options: LogInOptions) => () => login().logIn(options)));
   program
     .command('deliveries')
     .summary('show waiting deliveries, dead letters, orphaned events or one event')

@@ -61,7 +61,7 @@ const CURSOR_EXPIRED = ERROR.extend({ cursor: TEXT.describe('The first cursor th
 const REASONS: Readonly<Record<number, string>> = {
   400: 'The request is wrong; the message names the member, parameter or header.',
   401: 'The key is missing or wrong.',
-  403: 'The key may not do this.',
+  403: 'The key may not do this, or the log-in is refused.',
   404: 'There is no such thing.',
   408: 'The request arrives too slowly.',
   409: 'The state of the service does not allow the request; the message says what does.',

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { Kysely, Selectable } from 'kysely';
 import * as z from 'zod';
-import { cut, RequestError } from '../base/errors';
+import { cut, RequestError, TooOftenError } from '../base/errors';
 import { isWellFormed, members, must, shaped } from '../base/json';
 import { timeAt, type Clock } from '../base/time';
 import { inBatches } from '../database/batches';
@@ -50,7 +50,7 @@ interface AccessKey {
 export type NewKey = AccessKey & { key: string };
 
 /** Whom a key is for, and what it sees. */
-interface KeyTerms {
+export interface KeyTerms {
   owner: string;
   name: string;
   scope: Scope;
@@ -67,7 +67,11 @@ export interface AccessKeys {
   find(key: string): Promise<Holder | undefined>;
   /** @throws RequestError KEY_INVALID, KEY_SCOPE_DIFFERS, KEYS_TOO_MANY. */
   add(body: unknown): Promise<NewKey>;
-  /** @throws RequestError KEY_SCOPE_DIFFERS, KEYS_TOO_MANY. Undefined: the nonce was used. */
+  /**
+   * Undefined: the nonce was used.
+   *
+   * @throws RequestError KEY_SCOPE_DIFFERS, KEYS_TOO_MANY; TooOftenError LOGIN_ATTEMPTS for an account.
+   */
   make(terms: KeyTerms): Promise<NewKey | undefined>;
   /** The newest first. Keys that ended are kept for thirty days. */
   list(): Promise<AccessKey[]>;
@@ -83,6 +87,8 @@ const HOUR_MS = 3_600_000;
 const KEPT_MS = 30 * 24 * HOUR_MS;
 const LONGEST_NAME = 100;
 const MOST_KEYS = 10_000;
+/** Of an account in an hour: a key is for a day. */
+const MOST_LOGINS = 20;
 
 const NAME = must('a text', 'Give the name of the holder.');
 const WHEN = must('a time', 'Write it as 2030-01-31T12:00:00Z.');
@@ -132,6 +138,7 @@ export function createAccessKeys(database: Database, clock: Clock, onEnded: () =
         .executeTakeFirstOrThrow();
       if (nonce === undefined && Number(count) >= MOST_KEYS)
         throw new RequestError('KEYS_TOO_MANY', `There are ${MOST_KEYS} keys already. Revoke some first.`);
+      if (nonce !== undefined) await expectFewLogins(transaction, owner, now);
       const added = await transaction
         .insertInto('access_keys')
         .values(row)
@@ -219,6 +226,19 @@ export function createAccessKeys(database: Database, clock: Clock, onEnded: () =
 /** Whether a key has the form of a key with a scope. */
 export function isAccessKey(key: string): boolean {
   return key.startsWith(PREFIX);
+}
+
+/** @throws TooOftenError LOGIN_ATTEMPTS */
+async function expectFewLogins(db: Kysely<Schema>, owner: string, now: number): Promise<void> {
+  const { logins, first } = await db
+    .selectFrom('access_keys')
+    .select(({ fn }) => [fn.countAll().as('logins'), fn.min('created_at').as('first')])
+    .where('owner', '=', owner)
+    .where('created_at', '>', now - HOUR_MS)
+    .executeTakeFirstOrThrow();
+  if (Number(logins) < MOST_LOGINS) return;
+  const message = `The account logged in ${MOST_LOGINS} times within an hour. Use the key that it has.`;
+  throw new TooOftenError('LOGIN_ATTEMPTS', message, { retryAfterMs: Number(first) + HOUR_MS - now });
 }
 
 function scopeDiffers(): RequestError {

@@ -83,6 +83,9 @@ export class UnavailableError extends ServiceError {
   }
 }
 
+/** A caller, or an account, asks too often. Answered with 429. */
+export class TooOftenError extends UnavailableError {}
+
 /** Too many requests are waiting already. */
 export class BusyError extends UnavailableError {
   constructor(message: string, retryAfterMs: number) {

@@ -8,6 +8,8 @@ export interface Call {
   from?: string;
   to: string;
   data: string;
+  /** A quantity: the most gas that it may take. */
+  gas?: string;
 }
 
 /** Makes the calls of TypeChain's contracts. */

@@ -86,7 +86,8 @@ export async function startApp(
     add(startRetention(core, 'old events', eventDelivery, config.eventRetentionDays));
     const lines = { issuing, eventDelivery };
     const observing = add(startObserving(core, metrics, lines));
-    const keyedApi = add(startKeyedApi(core, lines, observing.sources, nodes.client));
+    const pageKey = await readCursorKey(database.db);
+    const keyedApi = add(startKeyedApi(core, lines, observing.sources, nodes.client, pageKey));
     const missing = missingForIssuing(config);
     if (missing.length > 0) {
       const problem = `documents cannot be issued: ${missing.join(', ')} not configured.`;
@@ -99,7 +100,7 @@ export async function startApp(
       logger,
       mask: secretMasker(config.secrets),
       newId: randomUUID,
-      pageKey: await readCursorKey(database.db),
+      pageKey,
       health: observing.health,
       metrics: observing.metrics,
       issuedDocuments: issuing?.journal,

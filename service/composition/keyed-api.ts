@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { createAccessKeys } from '../access/access-keys';
+import { createAccessKeys, type AccessKeys } from '../access/access-keys';
+import { createWalletLogin, type WalletLogin } from '../access/wallet-login';
 import { createAnswers, type Answers } from '../answers/answers';
 import { createCheckingPool, type CheckingPool } from '../answers/checking-pool';
-import { messageOf } from '../base/errors';
+import { messageOf, orUndefined } from '../base/errors';
 import { loggedOnce } from '../base/logger';
 import { repeat } from '../base/time';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
@@ -13,6 +14,7 @@ import { factsOf } from '../console/facts';
 import { createOverview, SHARING_OF_OVERVIEW, startSamples } from '../console/overview';
 import { createSessions } from '../console/sessions';
 import { Registries } from '../followed-registries/registries';
+import { followedRegistryOf, readRegistries } from '../followed-registries/stored-registries';
 import type { HttpAppOptions } from '../http/app';
 import type { SubscriptionRoutes } from '../http/routes/subscriptions';
 import { createSnapshots, type SnapshotSources } from '../observability/snapshot';
@@ -24,7 +26,10 @@ import { createSubscriptions, sinkRulesOf } from '../subscriptions/manage-subscr
 import type { Core } from './core';
 import type { Lines } from './watch-conditions';
 
-type KeyedOptions = Pick<HttpAppOptions, 'registries' | 'subscriptions' | 'answers' | 'console' | 'keys'>;
+type KeyedOptions = Pick<
+  HttpAppOptions,
+  'registries' | 'subscriptions' | 'answers' | 'console' | 'keys' | 'wallets'
+>;
 
 /** What those may ask and change who have a key. Without a key that may do so, a member is undefined. */
 export interface KeyedApi extends Required<KeyedOptions> {
@@ -34,7 +39,13 @@ export interface KeyedApi extends Required<KeyedOptions> {
 }
 
 /** Starts the answers to programs, the management of what is followed and delivered, and the console. */
-export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources, client: Chain): KeyedApi {
+export function startKeyedApi(
+  core: Core,
+  lines: Lines,
+  sources: SnapshotSources,
+  client: Chain,
+  sealingKey: Uint8Array,
+): KeyedApi {
   const { config, database, time } = core;
   const { issuing, eventDelivery } = lines;
   const { apiKey, adminApiKey } = config;
@@ -65,6 +76,7 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
   const endingKeys = repeat(time, endKeys, END_KEYS_EVERY_MS);
   return {
     keys: adminApiKey === undefined ? undefined : keys,
+    wallets: walletsOf(core, keys, sealingKey),
     registries: new Registries({
       database,
       settings: config,
@@ -86,6 +98,24 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
 
 /** How soon subscriptions pause after the last key of their owner has ended. */
 const END_KEYS_EVERY_MS = 5_000;
+
+function walletsOf(
+  { config, database, time }: Core,
+  keys: AccessKeys,
+  sealingKey: Uint8Array,
+): WalletLogin | undefined {
+  const { walletLogin, domain, adminApiKey } = config;
+  if (!walletLogin || domain === undefined || adminApiKey === undefined) return undefined;
+  return createWalletLogin({
+    ...{ domain, sealingKey, keys, time },
+    async followedOn(chainId) {
+      const stored = await readRegistries(database.db);
+      // The settings may have no key for a node any more.
+      const added = stored.flatMap((one) => orUndefined(() => followedRegistryOf(one, config)) ?? []);
+      return [...config.registries, ...added].find(({ network }) => network.chainId === chainId);
+    },
+  });
+}
 
 function subscriptionsOf(
   { config, database, time, lookup }: Core,

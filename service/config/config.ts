@@ -19,6 +19,7 @@ import {
   type Settings,
   type Values,
   valuesOf,
+  walletLoginOf,
 } from './settings';
 import { secretsOf } from './secrets';
 import { readSettingFile } from './setting-types';
@@ -132,6 +133,7 @@ export function loadConfig(environment?: Settings): Config {
     issuerKey: issuerKeyOf(settings, paths.didDocumentPath),
     signingKeys: signingKeysOf(settings),
     consoleReadKey: consoleReadKeyOf(settings),
+    walletLogin: walletLoginOf(settings),
     billOfLadingContextUrl: contextUrlOf(settings),
     development: nodeEnv === 'development',
     ...following,

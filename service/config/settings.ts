@@ -112,6 +112,7 @@ export const SERVICE_SETTINGS = {
   API_KEY: secret('whole', accessKey),
   ADMIN_API_KEY: secret('whole', accessKey),
   CONSOLE_READ_KEY: secret('whole', accessKey),
+  WALLET_LOGIN: flag.default(false),
   ALLOW_PRIVATE_SINKS: flag.default(false),
   SECRETS_KEY: secret('whole', bytes32),
   SUBSCRIPTION_FAILING_AFTER_MINUTES: integer(1, 525_600).default(60),
@@ -241,6 +242,15 @@ export function consoleReadKeyOf(settings: Settings): string | undefined {
     if (readKey === settingOf(settings, other))
       throw wrong('CONSOLE_READ_KEY', `is the same as ${other}`, 'Choose another: it must change nothing.');
   return readKey;
+}
+
+/** WALLET_LOGIN: wallets sign for DOMAIN, and ADMIN_API_KEY gives the key of their nonces. */
+export function walletLoginOf(settings: Settings): boolean {
+  const isOn = settingOf(settings, 'WALLET_LOGIN');
+  for (const needed of ['DOMAIN', 'ADMIN_API_KEY'] as const)
+    if (isOn && settingOf(settings, needed) === undefined)
+      throw wrong('WALLET_LOGIN', `is true, but there is no ${needed}`, 'Set it too, or unset WALLET_LOGIN.');
+  return isOn;
 }
 
 /** URL of the Bill of Lading context in the credentials: that of the service at DOMAIN, unless it is set. */

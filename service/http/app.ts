@@ -1,5 +1,6 @@
 import Koa from 'koa';
 import type { AccessKeys } from '../access/access-keys';
+import type { WalletLogin } from '../access/wallet-login';
 import type { Answers } from '../answers/answers';
 import type { Lifecycle } from '../base/lifecycle';
 import type { Time } from '../base/time';
@@ -12,7 +13,7 @@ import { requestLog, type RequestState } from './request-log';
 import { callerLeft, limitCallers } from './limits';
 import { createOperationRouter, tellAnswers } from './operation-router';
 import { answerDocuments, type DocumentParts } from './routes/documents';
-import { answerKeys } from './routes/keys';
+import { answerKeys, answerLogins } from './routes/keys';
 import { answerPublished, type PublishedParts } from './routes/published';
 import { answerQuestions } from './routes/questions';
 import { answerRegistries } from './routes/registries';
@@ -29,6 +30,8 @@ export interface HttpAppOptions extends DocumentParts, PublishedParts {
   pageKey: Uint8Array;
   /** The keys that see a part, which exist only with an admin key. */
   keys?: AccessKeys | undefined;
+  /** The log-ins of wallets, which exist only with WALLET_LOGIN. */
+  wallets?: WalletLogin | undefined;
   /** How many requests may wait for a document at once; undefined: any number. */
   callersAtOnce?: number | undefined;
   /** How many requests may wait for an event at once; a caller has half of them. */
@@ -70,6 +73,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   const { callersAtOnce = Infinity, waitsAtOnce = Infinity } = options;
   answerDocuments(operations, options, limitCallers(callersAtOnce));
   if (keys) answerKeys(operations, keys);
+  if (options.wallets) answerLogins(operations, options.wallets);
   if (registries) answerRegistries(operations, registries);
   if (subscriptions)
     answerSubscriptions(operations, subscriptions, limitCallers(waitsAtOnce, Math.ceil(waitsAtOnce / 2)));

@@ -5,6 +5,7 @@ import {
   meaningOf,
   RequestError,
   ServiceError,
+  TooOftenError,
   UnavailableError,
   codeOf,
   messageOf,
@@ -71,6 +72,7 @@ export function errors(options: {
  */
 function publicStatusOf(thrown: unknown): number | undefined {
   if (thrown instanceof HttpError) return thrown.status;
+  if (thrown instanceof TooOftenError) return 429;
   if (thrown instanceof UnavailableError) return 503;
   if (thrown instanceof CallerLeftError) return CLIENT_CLOSED_REQUEST;
   if (!(thrown instanceof RequestError)) return undefined;

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { isIPv4 } from 'node:net';
 import type { Context } from 'koa';
 import type { Clock } from '../base/time';
+import { TooOftenError } from '../base/errors';
 import { HttpError } from './errors';
 
 /** Gives the answer to a wrong key: `wrong`, or 429 when an earlier one from the network was wrong too. */
@@ -32,12 +33,39 @@ export function createKeyRefusal(clock: Clock): RefuseKey {
       const why = `Try another key in ${seconds} s: an earlier one from this address was wrong too.`;
       return new HttpError(429, 'KEY_ATTEMPTS', `${wrong.message} ${why}`);
     }
-    failures.delete(network);
-    failures.set(network, { times: now - at < FORGOTTEN_AFTER_MS ? times + 1 : 1, at: now });
-    const [first = network] = failures.keys();
-    if (failures.size > MOST_NETWORKS) failures.delete(first);
+    note(failures, network, { times: now - at < FORGOTTEN_AFTER_MS ? times + 1 : 1, at: now });
     return wrong;
   };
+}
+
+const MOST_LOGINS = 300;
+const HOUR_MS = 3_600_000;
+
+/**
+ * Limits the log-ins of each network, also those that are refused: each may cost a question to nodes.
+ *
+ * @returns throws TooOftenError LOGIN_ATTEMPTS when there are more than 300 within an hour.
+ */
+export function createLoginLimit(clock: Clock): (ctx: Context) => void {
+  const logins = new Map<string, { times: number; at: number }>();
+  return (ctx) => {
+    const network = networkOf(ctx.req);
+    const now = clock.now();
+    const last = logins.get(network);
+    const { times, at } = last && Math.abs(now - last.at) < HOUR_MS ? last : { times: 0, at: now };
+    const message = `Your network logged in ${MOST_LOGINS} times within an hour. Use the keys that it has.`;
+    if (times >= MOST_LOGINS)
+      throw new TooOftenError('LOGIN_ATTEMPTS', message, { retryAfterMs: at + HOUR_MS - now });
+    note(logins, network, { times: times + 1, at });
+  };
+}
+
+/** Keeps what is known of a network as the newest. */
+function note<What>(known: Map<string, What>, network: string, what: What): void {
+  known.delete(network);
+  known.set(network, what);
+  const [first = network] = known.keys();
+  if (known.size > MOST_NETWORKS) known.delete(first);
 }
 
 /** The caller's IPv4 address, or the 64 bits of an IPv6 address that one caller is given whole. */

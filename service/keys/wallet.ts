@@ -1,8 +1,18 @@
-import { concat, getBytes, hexlify, Signature, toBeHex, toQuantity, Transaction } from 'ethers';
+import {
+  concat,
+  getBytes,
+  hashMessage,
+  hexlify,
+  Signature,
+  toBeHex,
+  toQuantity,
+  toUtf8Bytes,
+  Transaction,
+} from 'ethers';
 import { pointFromScalar, signRecoverable } from 'tiny-secp256k1';
 import { Agent, request } from 'undici';
 import * as z from 'zod';
-import { cut, SignerError, orUndefined, type ErrorCode } from '../base/errors';
+import { codeOf, cut, SignerError, orUndefined, type ErrorCode } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { printableUrl, secretMasker, secretPartsOf, splitCredentials } from '../base/mask-secrets';
 import { readBounded } from '../base/read-bounded';
@@ -21,13 +31,23 @@ import {
   type TransactionSigner,
 } from './transaction-signer';
 
+/** A wallet, which signs texts too. */
+export interface Wallet extends TransactionSigner {
+  /**
+   * Signs a text by EIP-191, so that it cannot be taken for a transaction.
+   *
+   * @throws SignerError if the signer is remote.
+   */
+  signMessage(text: string): Promise<string>;
+}
+
 /**
  * Opens the wallet that deploys, mints and administers registries.
  *
  * @param logger gets a line when a remote signer begins to fail, and when it answers again.
  * @throws ConfigurationError if a client certificate cannot be read; PKCS11_NOT_INSTALLED.
  */
-export function openWallet(time: Time, key: WalletKey, logger?: Logger): TransactionSigner {
+export function openWallet(time: Time, key: WalletKey, logger?: Logger): Wallet {
   if ('url' in key) return jsonRpcSigner(time, key, logger);
   if ('module' in key) return moduleWallet(time, key, logger);
   return localSigner(getBytes(key.privateKey));
@@ -37,17 +57,21 @@ export function openWallet(time: Time, key: WalletKey, logger?: Logger): Transac
 const FIRST_V = 27;
 
 /** Signs with a key in this process, in a third of the processor time that ethers takes. */
-function localSigner(key: Uint8Array): TransactionSigner {
+function localSigner(key: Uint8Array): Wallet {
   const point = pointFromScalar(key, false);
   if (point === null) throw new Error('The private key has no public key.');
+  const signDigest = (digest: string): Signature => {
+    const { signature, recoveryId } = signRecoverable(getBytes(digest), key);
+    return Signature.from(concat([signature, toBeHex(FIRST_V + recoveryId)]));
+  };
   return {
     address: addressOf(point),
     async sign(fields) {
       const transaction = Transaction.from(fields);
-      const { signature, recoveryId } = signRecoverable(getBytes(transaction.unsignedHash), key);
-      transaction.signature = Signature.from(concat([signature, toBeHex(FIRST_V + recoveryId)]));
+      transaction.signature = signDigest(transaction.unsignedHash);
       return transaction.serialized;
     },
+    signMessage: async (text) => signDigest(hashMessage(text)).serialized,
   };
 }
 
@@ -62,14 +86,10 @@ const ANSWER = z.object({
 });
 
 /**
- * A signer that is asked by JSON-RPC: `eth_signTransaction`, as Web3Signer has it. Its answers are checked
- * like a stranger's.
+ * A signer that is asked by JSON-RPC: `eth_signTransaction` and `eth_sign`, as Web3Signer has them. Its
+ * answers are checked like a stranger's. One that signs transactions alone refuses a text.
  */
-function jsonRpcSigner(
-  time: Time,
-  { address, url, token, certificate }: RemoteKey,
-  logger?: Logger,
-): TransactionSigner {
+function jsonRpcSigner(time: Time, { address, url, token, certificate }: RemoteKey, logger?: Logger): Wallet {
   const { url: bare, authorization } = splitCredentials(url);
   const credentials = token === undefined ? authorization : `Bearer ${token}`;
   const headers = {
@@ -99,6 +119,19 @@ function jsonRpcSigner(
 
   async function sign(fields: TransactionFields): Promise<string> {
     return requireSigned(await ask('eth_signTransaction', [callOf(address, fields)]), fields, address);
+  }
+
+  async function signMessage(text: string): Promise<string> {
+    const bytes = hexlify(toUtf8Bytes(text));
+    const signed = await ask('eth_sign', [address, bytes]).catch((error: unknown) => {
+      // Some signers have the newer method alone.
+      if (codeOf(error) === 'SIGNER_REFUSED') return ask('personal_sign', [bytes, address]);
+      throw error;
+    });
+    const signature = orUndefined(() => Signature.from(String(signed)));
+    if (signature !== undefined && signerOf(hashMessage(text), signature) === address)
+      return signature.serialized;
+    throw wrongAnswer(`is no signature of the text by ${address}`);
   }
 
   /** A connection may be closed at the moment of a question, so one that breaks is asked once more. */
@@ -140,7 +173,12 @@ function jsonRpcSigner(
     return signerError('SIGNER_REFUSED', `The signer at ${at} ${problem}`, remedy);
   }
 
-  return { address, remote, sign: (fields) => remote.follow(sign(fields)) };
+  return {
+    address,
+    remote,
+    sign: (fields) => remote.follow(sign(fields)),
+    signMessage: (text) => remote.follow(signMessage(text)),
+  };
 }
 
 /** A transaction as the parameter of `eth_signTransaction`. */
@@ -168,22 +206,21 @@ function callOf(from: string, fields: TransactionFields): object {
 const SIGNATURE_BYTES = 64;
 
 /** The wallet whose key is in a PKCS #11 module. @throws ConfigurationError PKCS11_NOT_INSTALLED */
-function moduleWallet(
-  time: Time,
-  { module, label, address }: ModuleWalletKey,
-  logger?: Logger,
-): TransactionSigner {
+function moduleWallet(time: Time, { module, label, address }: ModuleWalletKey, logger?: Logger): Wallet {
   const ask = openModule(time, module);
   const key = { label, curve: 'secp256k1' } as const;
   const remote = new RemoteSigner(time, { key: 'wallet', at: placeOf(module) }, check, logger);
 
-  async function sign(fields: TransactionFields): Promise<string> {
-    const transaction = Transaction.from(fields);
-    const digest = transaction.unsignedHash;
+  async function signDigest(digest: string): Promise<Signature> {
     const bytes = await ask({ kind: 'sign', ...key, digest: Buffer.from(digest.slice(2), 'hex') });
     const signature = recoverable(bytes, digest, address);
     if (signature === undefined) throw anotherKey('SIGNER_ANSWER_WRONG', 'The signature is by');
-    transaction.signature = signature;
+    return signature;
+  }
+
+  async function sign(fields: TransactionFields): Promise<string> {
+    const transaction = Transaction.from(fields);
+    transaction.signature = await signDigest(transaction.unsignedHash);
     return transaction.serialized;
   }
 
@@ -197,7 +234,12 @@ function moduleWallet(
     return signerError(code, `${subject} another key than that of WALLET_ADDRESS (${address})`, remedy);
   }
 
-  return { address, remote, sign: (fields) => remote.follow(sign(fields)) };
+  return {
+    address,
+    remote,
+    sign: (fields) => remote.follow(sign(fields)),
+    signMessage: async (text) => (await remote.follow(signDigest(hashMessage(text)))).serialized,
+  };
 }
 
 /**

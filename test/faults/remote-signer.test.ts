@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { Transaction } from 'ethers';
 import { codeOf } from '../../service/base/errors';
-import type { TransactionFields, TransactionSigner } from '../../service/keys/transaction-signer';
-import { openWallet } from '../../service/keys/wallet';
+import type { TransactionFields } from '../../service/keys/transaction-signer';
+import { openWallet, type Wallet } from '../../service/keys/wallet';
 import { createLocalSetup, DEPLOYER, DEPLOYER_KEY, type LocalSetup } from '../helpers/chain/local-setup';
 import {
   startRpcProxy,
@@ -31,7 +31,7 @@ describe('a remote signer', () => {
     time = VirtualTime.ofRequests();
   });
   afterEach(() => proxy.answer(THROUGH));
-  const open = (address = DEPLOYER, token?: string): TransactionSigner =>
+  const open = (address = DEPLOYER, token?: string): Wallet =>
     openWallet(time, { url: proxy.url, address, token, certificate: undefined });
 
   const fields: TransactionFields = {
@@ -57,6 +57,25 @@ describe('a remote signer', () => {
     const itself = openWallet(time, { privateKey: DEPLOYER_KEY });
     for (const wanted of [fields, legacy, { ...fields, to: null }, { ...legacy, gasPrice: 0n }])
       expect(await open().sign(wanted)).to.equal(await itself.sign(wanted));
+  });
+
+  it('signs a text as the key itself, with the method that it has', async () => {
+    const text = 'a text\nfor nobody';
+    const wanted = await openWallet(time, { privateKey: DEPLOYER_KEY }).signMessage(text);
+    expect(await open().signMessage(text)).to.equal(wanted);
+    const without =
+      (...methods: string[]): Answerer =>
+      (method) =>
+        methods.includes(method) ? { error: { code: -32601, message: 'Method not found' } } : 'none';
+    proxy.answer(without('eth_sign'));
+    expect(await open().signMessage(text)).to.equal(wanted);
+    proxy.answer(without('eth_sign', 'personal_sign'));
+    expect(codeOf(await errorOf(open().signMessage(text)))).to.equal('SIGNER_REFUSED');
+    const other = await openWallet(time, { privateKey: DEPLOYER_KEY }).signMessage('another');
+    for (const result of [other, '0x12', null]) {
+      proxy.answer((method) => (method === 'eth_sign' ? { result } : 'none'));
+      expect(codeOf(await errorOf(open().signMessage(text)))).to.equal('SIGNER_ANSWER_WRONG');
+    }
   });
 
   for (const [lie, answer] of Object.entries(LIES))

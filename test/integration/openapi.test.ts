@@ -87,6 +87,7 @@ function withEveryPart(): Koa {
     issuedDocuments: {},
     registries: {},
     keys: {},
+    wallets: {},
     subscriptions: {},
     answers: {},
     console: { sessions: {} },

@@ -320,6 +320,17 @@ describe('configuration', () => {
     expect(problem + same).not.to.contain(CONSOLE_READ_KEY);
   });
 
+  it('takes WALLET_LOGIN beside DOMAIN and ADMIN_API_KEY only', () => {
+    const whole = { WALLET_LOGIN: 'true', DOMAIN: 'carrier.example', ADMIN_API_KEY: 'key-of-the-operator' };
+    expect(load(whole).walletLogin).to.equal(true);
+    expect(load({ ...whole, WALLET_LOGIN: '' }).walletLogin).to.equal(false);
+    for (const missing of ['DOMAIN', 'ADMIN_API_KEY'])
+      expect(problemOf({ ...whole, [missing]: '' })).to.match(
+        new RegExp(`^WALLET_LOGIN is true, but there is no ${missing}\\. Set it too`),
+      );
+    expect(load({ WALLET_LOGIN: 'false' }).walletLogin).to.equal(false);
+  });
+
   it('takes keys of at least 16 printable ASCII characters only', () => {
     const ADMIN_API_KEY = 'key-of-the-operator';
     for (const name of ['API_KEY', 'ADMIN_API_KEY', 'CONSOLE_READ_KEY'])

@@ -48,6 +48,8 @@ describe('a wallet in this process', () => {
         { ...all, type: 0, gasPrice: 9n } as const,
       ])
         expect(await ours.sign(fields)).to.equal(await theirs.signTransaction(fields));
+      const text = `line ${left}\nof a text, für alle`;
+      expect(await ours.signMessage(text)).to.equal(await theirs.signMessage(text));
     }
   });
 

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import type { Context } from 'koa';
+import type { TooOftenError } from '../../service/base/errors';
 import { HttpError } from '../../service/http/errors';
-import { createKeyRefusal, type RefuseKey } from '../../service/http/wrong-keys';
+import { createKeyRefusal, createLoginLimit, type RefuseKey } from '../../service/http/wrong-keys';
 
 const WRONG = new HttpError(401, 'API_KEY_WRONG', 'The key is wrong.');
 
@@ -62,5 +63,30 @@ describe('wrong keys', () => {
     for (const address of addresses) expect(statusFor(address)).to.equal(429);
     expect(statusFor('one more')).to.equal(401);
     expect([statusFor('address 0'), statusFor('address 2')]).to.deep.equal([401, 429]);
+  });
+});
+
+describe('log-ins', () => {
+  it('of one network are 300 within an hour, and those of another are not counted with them', () => {
+    let now = 0;
+    const limit = createLoginLimit({ now: () => now });
+    const retryAfterOf = (remoteAddress: string): number | undefined => {
+      try {
+        limit({ req: { socket: { remoteAddress } } } as unknown as Context);
+        return undefined;
+      } catch (error) {
+        return (error as TooOftenError).retryAfterMs;
+      }
+    };
+    for (let times = 0; times < 300; times++)
+      expect(retryAfterOf(`2001:db8::${times.toString(16)}`)).to.equal(undefined);
+    now += 1_000;
+    expect(retryAfterOf('2001:db8::1')).to.equal(3_599_000);
+    expect(retryAfterOf('2001:db8:0:1::1')).to.equal(undefined);
+    now += 3_599_000;
+    expect(retryAfterOf('2001:db8::1')).to.equal(undefined);
+    // The clock is set back.
+    now = -3_600_000;
+    expect(retryAfterOf('2001:db8::1')).to.equal(undefined);
   });
 });

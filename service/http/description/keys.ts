@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import { KEY_REQUEST, PERMISSIONS } from '../../access/access-keys';
+import { LOGIN_REQUEST } from '../../access/wallet-login';
 import { component, TEXT, TIME } from '../../answers/views';
+import EXAMPLES from './examples.json';
 import { chapter, json } from './operation';
 
 const TEXTS = z.array(TEXT).optional();
@@ -15,6 +17,13 @@ const KEY = component('AccessKey', {
   usedAt: TIME.nullable().describe('Its last use, to the hour.'),
   isLive: z.boolean().describe('Whether it has neither ended nor been revoked.'),
 });
+
+const NEW_KEY = json(
+  'The key, which is shown this once.',
+  KEY.extend({ key: TEXT.describe('`tdk_…`: send it as `Authorization: Bearer`.') }).meta({
+    id: 'NewAccessKey',
+  }),
+);
 
 /** Operations of keys. */
 export const KEYS = chapter('Keys', 'admin', {
@@ -33,14 +42,7 @@ export const KEYS = chapter('Keys', 'admin', {
         },
       },
     },
-    answers: {
-      201: json(
-        'The key, which is shown this once.',
-        KEY.extend({ key: TEXT.describe('`tdk_…`: send it as `Authorization: Bearer`.') }).meta({
-          id: 'NewAccessKey',
-        }),
-      ),
-    },
+    answers: { 201: NEW_KEY },
     errors: { 400: ['KEY_INVALID'], 409: ['KEY_SCOPE_DIFFERS', 'KEYS_TOO_MANY'] },
   },
   listKeys: {
@@ -59,5 +61,38 @@ export const KEYS = chapter('Keys', 'admin', {
     },
     answers: { 204: { description: 'The key has ended.' } },
     errors: { 404: ['KEY_UNKNOWN'] },
+  },
+  makeNonce: {
+    request: 'POST /login/nonce',
+    access: 'anyone',
+    isHarmless: true,
+    summary: 'Get a nonce for a log-in',
+    description: 'Exists only with WALLET_LOGIN.',
+    answers: {
+      200: json(
+        'A nonce, which is valid for ten minutes, and once.',
+        component('LoginNonce', { nonce: TEXT.describe('Letters and digits.') }),
+      ),
+    },
+    errors: { 404: ['NOT_FOUND'] },
+  },
+  login: {
+    request: 'POST /login',
+    access: 'anyone',
+    summary: 'Log in with a wallet',
+    body: {
+      kind: 'small',
+      schema: LOGIN_REQUEST.meta({ id: 'LoginRequest' }),
+      examples: { 'of an account': EXAMPLES.login },
+    },
+    answers: { 201: NEW_KEY },
+    errors: {
+      400: ['LOGIN_INVALID'],
+      403: ['LOGIN_REFUSED'],
+      404: ['NOT_FOUND'],
+      409: ['KEY_SCOPE_DIFFERS'],
+      429: ['LOGIN_ATTEMPTS'],
+      503: ['LOGIN_UNDECIDED'],
+    },
   },
 });

@@ -1,6 +1,8 @@
 import type { AccessKeys } from '../../access/access-keys';
+import type { WalletLogin } from '../../access/wallet-login';
 import { KEYS } from '../description/keys';
 import type { OperationRouter } from '../operation-router';
+import { createLoginLimit } from '../wrong-keys';
 
 /** Answers the operations of keys. */
 export function answerKeys({ answer }: OperationRouter, keys: AccessKeys): void {
@@ -16,5 +18,21 @@ export function answerKeys({ answer }: OperationRouter, keys: AccessKeys): void 
   answer(KEYS.revokeKey, async (ctx) => {
     await keys.revoke(ctx.params.id ?? '');
     ctx.status = 204;
+  });
+}
+
+/** Answers the log-ins of wallets. */
+export function answerLogins({ answer, time }: OperationRouter, wallets: WalletLogin): void {
+  const limitLogin = createLoginLimit(time);
+  answer(KEYS.makeNonce, (ctx) => {
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = { nonce: wallets.makeNonce() };
+  });
+
+  answer(KEYS.login, async (ctx) => {
+    limitLogin(ctx);
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = await wallets.login(ctx.state.body);
+    ctx.status = 201;
   });
 }

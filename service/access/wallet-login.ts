@@ -1,0 +1,90 @@
+import { hashMessage, recoverAddress } from 'ethers';
+import * as z from 'zod';
+import { orUndefined } from '../base/errors';
+import { members, must, shaped } from '../base/json';
+import { registryName } from '../base/registry-name';
+import { seal, unseal } from '../base/seal';
+import type { Time } from '../base/time';
+import type { FollowedRegistry } from '../config/followed-registries';
+import { PERMISSIONS, type AccessKeys, type NewKey } from './access-keys';
+import { isSignedByContract } from './contract-signature';
+import { readLoginMessage, refused } from './login-message';
+import { partyOf } from './scope';
+
+/** Wallets prove who they are, and get a key that sees what their account is a party to. */
+export interface WalletLogin {
+  /** A nonce for a message. It shows its time, so that only nonces that were used are stored. */
+  makeNonce(): string;
+  /**
+   * @throws RequestError LOGIN_INVALID, LOGIN_REFUSED; UnavailableError LOGIN_UNDECIDED; TooOftenError
+   *   LOGIN_ATTEMPTS.
+   */
+  login(body: unknown): Promise<NewKey>;
+}
+
+interface WalletLoginParts {
+  /** Of the settings. */
+  domain: string;
+  /** Seals nonces. Anybody gets one, so it must not follow from what people choose; 32 bytes. */
+  sealingKey: Uint8Array;
+  keys: Pick<AccessKeys, 'make'>;
+  time: Time;
+  /** A followed registry of a chain. */
+  followedOn(this: void, chainId: number): Promise<FollowedRegistry | undefined>;
+}
+
+const LONGEST_MESSAGE = 4_000;
+
+/** The body of `POST /login`. */
+export const LOGIN_REQUEST = members('a log-in', {
+  message: z
+    .string({ error: must('a text', 'Give the message that the wallet signed.') })
+    .max(LONGEST_MESSAGE, `has more than ${LONGEST_MESSAGE} characters. Shorten it.`)
+    .describe('As EIP-4361 has it, with a nonce of `POST /login/nonce`.'),
+  signature: z
+    .string({ error: must('a text', 'Give the signature of the message.') })
+    // Wallets of several owners, or of passkeys, take some hundred bytes for each.
+    .regex(/^0x([\da-fA-F]{2}){1,8192}$/, 'is not hexadecimal of at most 8,192 bytes. Begin it with 0x.')
+    .describe('By EIP-191, or what a contract account takes by EIP-1271.'),
+});
+
+const NONCE_VALID_MS = 10 * 60_000;
+const NONCES = 'nonces of log-ins';
+
+export function createWalletLogin(parts: WalletLoginParts): WalletLogin {
+  const { domain, sealingKey: key, keys, time, followedOn } = parts;
+
+  /** NaN if this service did not make the nonce. */
+  function ageOf(nonce: string): number {
+    const sealed = Buffer.from(nonce, 'hex').toString('base64url');
+    return time.now() - Number(orUndefined(() => unseal(key, sealed, NONCES).toString()) ?? NaN);
+  }
+
+  return {
+    makeNonce: () =>
+      Buffer.from(seal(key, Buffer.from(String(time.now())), NONCES), 'base64url').toString('hex'),
+    async login(body) {
+      const { message, signature } = shaped(LOGIN_REQUEST, body, 'LOGIN_INVALID');
+      const { address, chainId, nonce, endsAt } = readLoginMessage(message, domain, time.now());
+      if (!(Math.abs(ageOf(nonce)) < NONCE_VALID_MS))
+        throw refused('Nonce', 'is not of this service, or is old. Get one with POST /login/nonce.');
+      const followed = await followedOn(chainId);
+      if (followed === undefined)
+        throw refused(
+          'Chain ID',
+          `is ${chainId}, and no registry is followed there. Give that of the token.`,
+        );
+      const digest = hashMessage(message);
+      // A contract's signature may have any form.
+      const signer = orUndefined(() => recoverAddress(digest, signature));
+      const isSigned =
+        signer === address || (await isSignedByContract(time, followed, { address, digest, signature }));
+      if (!isSigned) throw refused('address', 'is not that of the signature. Sign with its key.');
+      const party = partyOf(registryName(chainId, address));
+      const terms = { owner: party, name: party, scope: { parties: [party] }, may: PERMISSIONS };
+      const made = await keys.make({ ...terms, expiresAt: endsAt, nonce });
+      if (made === undefined) throw refused('Nonce', 'was used. Get another one with POST /login/nonce.');
+      return made;
+    },
+  };
+}
