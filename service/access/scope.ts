@@ -22,7 +22,7 @@ export interface Scope {
 /** Entries of each list. */
 const MOST_ENTRIES = 100;
 
-const PARTS = /^(urn:service|eip155):([1-9]\d{0,15}):(0x[0-9a-fA-F]{40})(?:\/([0-9a-zA-Z]{1,78}))?$/;
+const PARTS = /^(urn:service|eip155):([1-9]\d{0,14}):(0x[0-9a-fA-F]{40})(?:\/([0-9a-zA-Z]{1,78}))?$/;
 
 /** The parts of an entry; undefined for a text of another form. */
 function partsOf(text: string) {

@@ -58,10 +58,11 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
       core.logger.warn({ error }, `changed subscriptions cannot be read now: ${messageOf(error)}`);
     });
   };
-  const keys = adminApiKey === undefined ? undefined : createAccessKeys(database, time, onChanged);
-  const endingKeys = keys && repeat(time, endKeys(core, keys), END_KEYS_EVERY_MS);
+  const keys = createAccessKeys(database, time, onChanged);
+  // Without ADMIN_API_KEY no key opens anything, and their subscriptions deliver until they end.
+  const endingKeys = repeat(time, endKeys(core, keys), END_KEYS_EVERY_MS);
   return {
-    keys,
+    keys: adminApiKey === undefined ? undefined : keys,
     registries: new Registries({
       database,
       settings: config,
@@ -76,7 +77,7 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
       await Promise.all([checking?.stop(), fetching.stop()]);
     },
     async stop() {
-      await Promise.all([checking?.stop(), ofConsole?.stop(), fetching.stop(), endingKeys?.stop()]);
+      await Promise.all([checking?.stop(), ofConsole?.stop(), fetching.stop(), endingKeys.stop()]);
     },
   };
 }

@@ -20,9 +20,11 @@ export interface ModelSubscription {
   rule: ModelRule;
   hasRetractions: boolean;
   startFrom: 'now' | 'beginning';
-  /** How many events were recorded before it was asked for, and when it was answered, by registry. */
+  /** How many events were recorded when it was answered, by registry. */
   since: readonly number[];
   isDeleted: boolean;
+  /** When the operator resumed it. */
+  resumedAt: number;
 }
 
 export type Answer = ApiAnswer<unknown>;

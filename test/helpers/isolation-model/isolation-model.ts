@@ -16,6 +16,7 @@ import { drawEvent, drawRule, drawScope, REGISTRIES, sees, type ModelScope } fro
 
 const KEYS = 50;
 const NAMES = 30;
+const SUBSCRIPTIONS = 12;
 const FEWEST_ROUNDS = 3;
 const MOST_ROUNDS = 6;
 const BEGINNING = Date.UTC(2026, 8, 21);
@@ -36,10 +37,13 @@ export async function createIsolationPlace(engine: Engine): Promise<Place | unde
       const time = new VirtualTime(BEGINNING);
       const replicas: Replica[] = [];
       for (let count = engine === 'SQLite' ? 1 : 2; count > 0; count--)
-        replicas.push(await startReplica(state, time));
+        replicas.push(await startReplica(await openState(state), time));
       const isolation = new Isolation(history, time, replicas);
       await history.of(isolation.run());
-      for (const replica of replicas) await replica.stop();
+      for (const replica of replicas) {
+        await replica.stop();
+        await replica.database.close();
+      }
       return history;
     },
   };
@@ -86,6 +90,7 @@ export class Isolation {
     for (const registry of this.registries) await registry.openIn(this.#any().database);
     for (let made = 0; made < KEYS; made++) await this.#makeKey();
     const prober = new Prober(this, this.nextRandom());
+    for (let made = 0; made < SUBSCRIPTIONS; made++) await this.subscribe(random.pick(this.keys), random);
     const rounds = FEWEST_ROUNDS + random.below(MOST_ROUNDS - FEWEST_ROUNDS);
     for (let round = 0; round < rounds; round++) {
       const now = time.now();
@@ -212,12 +217,14 @@ export class Isolation {
     for (let made = random.below(4); made > 0; made--) await this.#makeKey();
     const owned = this.subscriptions.filter(({ isDeleted }) => !isDeleted);
     if (owned.length === 0 || !random.chance(0.5)) return;
-    const { id, owner } = random.pick(owned);
+    const subscription = random.pick(owned);
+    const { id, owner } = subscription;
     const path = `/subscriptions/${id}`;
     const { body, status } = await ask(this.url, ADMIN_KEY, 'GET', path);
     if (status !== 200) return;
     const { config, ...members } = body as { config: object; scope: object[] };
     const changed = { ...members, config: { ...config, state: 'active' } };
+    subscription.resumedAt = this.time.now();
     const put = await ask(this.url, ADMIN_KEY, 'PUT', path, changed);
     const { scope } = put.body as { scope?: object[] };
     if (put.status === 200 && JSON.stringify(scope) !== JSON.stringify(members.scope))
@@ -237,7 +244,7 @@ export class Isolation {
     this.arrived.set(id, [...(this.arrived.get(id) ?? []), body]);
     if (subscription === undefined) return;
     const ends = this.keys.filter(({ owner }) => owner === subscription.owner).map(({ endsAt }) => endsAt);
-    const late = this.time.now() - Math.max(...ends);
+    const late = this.time.now() - Math.max(...ends, subscription.resumedAt);
     if (late > PAUSE_WITHIN_MS)
       this.history.violation(
         `${id} of ${subscription.owner} delivers ${late} ms after the end of its last key`,
@@ -249,7 +256,6 @@ export class Isolation {
     const rule = drawRule(random);
     const hasRetractions = random.chance(0.4);
     const startFrom = random.pick(['now', 'beginning'] as const);
-    const since = this.registries.map((registry) => registry.recorded().length);
     const { status, body, message } = await ask(this.url, key.key, 'POST', '/subscriptions', {
       ...rule.members,
       sink: `http://127.0.0.1:1/${random.hex(4)}`,
@@ -259,7 +265,9 @@ export class Isolation {
     const { owner, scope } = key;
     if (status === 201) {
       const { id } = body as { id: string };
-      this.subscriptions.push({ id, owner, scope, rule, hasRetractions, startFrom, since, isDeleted: false });
+      const since = this.registries.map((registry) => registry.recorded().length);
+      const made = { id, owner, scope, rule, hasRetractions, startFrom, since };
+      this.subscriptions.push({ ...made, isDeleted: false, resumedAt: 0 });
     } else if (!key.may.includes('subscribe')) {
       if (status !== 403 && key.endsAt > this.time.now())
         this.history.violation(`a key that may not subscribe is answered ${status}`);

@@ -11,7 +11,6 @@ import { listDeliveries } from '../../../service/outbox/deliveries';
 import { redeliverTo } from '../../../service/outbox/redeliver';
 import { createEventFetching } from '../../../service/subscriptions/fetch-events';
 import { createSubscriptions } from '../../../service/subscriptions/manage-subscriptions';
-import { openState, type State } from '../database/engines';
 import { startHttpApp } from '../processes/http-app';
 import { signingKeysOfTest } from '../receiver/webhook-to';
 import { tellOfStatements, type VirtualTime } from '../virtual-time';
@@ -36,8 +35,7 @@ const SIGNING_KEYS = signingKeysOfTest();
 /** Every token is proven by the same evidence: the model asks who may see it. */
 const CHECKING = { evidence: async () => [Buffer.from('{}')] } as unknown as CheckingPool;
 
-export async function startReplica(state: State, time: VirtualTime): Promise<Replica> {
-  const database = await openState(state);
+export async function startReplica(database: Database, time: VirtualTime): Promise<Replica> {
   tellOfStatements(database, time);
   const { db } = database;
   const network = findNetwork('31337') as Network;
@@ -86,7 +84,6 @@ export async function startReplica(state: State, time: VirtualTime): Promise<Rep
     lifecycle,
     async stop() {
       await Promise.all([ending.stop(), fetching.stop(), app.close()]);
-      await database.close();
     },
   };
 }
