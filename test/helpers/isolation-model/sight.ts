@@ -55,7 +55,7 @@ export function drawEvent(random: SeededRandom, number: number): Partial<Registr
   return { type, tokenId: random.pick(TOKENS), payload: payloads[type] };
 }
 
-/** A scope as the oracle reads it, in any form in which it may be written, and as a wallet's log-in has it. */
+/** A scope as the oracle reads it, in a form of requests, and as the log-in of a wallet has it. */
 export type DrawnScope = Record<'scope' | 'written' | 'ofWallet', ModelScope>;
 
 export function drawScope(random: SeededRandom): DrawnScope {
