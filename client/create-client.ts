@@ -12,10 +12,10 @@ export { FetchError } from '../receiver/fetch-events';
 export interface ClientOptions {
   /** Address of the service, such as `https://carrier.example`. */
   url: string;
-  /** API_KEY of the service, sent with the requests that it opens, unless `adminApiKey` opens them too. */
+  /** API_KEY of the service, sent with the requests that it opens, unless `key` opens them too. */
   apiKey?: string | undefined;
-  /** ADMIN_API_KEY of the service, sent with the requests that it opens. */
-  adminApiKey?: string | undefined;
+  /** A key with a scope, `tdk_…`, or ADMIN_API_KEY: sent with the requests that ADMIN_API_KEY opens. */
+  key?: string | undefined;
   /** Replaces the global `fetch`. */
   fetch?: ((request: Request) => Promise<Response>) | undefined;
 }
@@ -43,7 +43,7 @@ export interface FetchedEvent {
 export interface ServiceClient extends Client<paths> {
   /**
    * The events after a cursor, verified, oldest first for each registry. It waits for further ones, and
-   * repeats a failed request with its cursor. It needs `adminApiKey`.
+   * repeats a failed request with its cursor. It needs `key`.
    *
    * @throws FetchError CURSOR_EXPIRED, with the first cursor that the service has; EVENT_NOT_GENUINE;
    *   KEY_INVALID; NO_ANSWER; or the code with which the service refused the request.
@@ -65,24 +65,18 @@ export function createClient(options: ClientOptions): ServiceClient {
 }
 
 async function* fetchEvents(
-  { url, adminApiKey = '', fetch }: ClientOptions,
-  { verify, after, follow, signal, onProblem, ...selection }: EventsOptions,
+  { url, key = '', fetch }: ClientOptions,
+  { verify, after, follow, signal, onProblem, ...query }: EventsOptions,
 ): AsyncGenerator<FetchedEvent, void, undefined> {
   const base = url.replace(/\/$/, '');
-  const stream = new URL(`${base}/events/stream`);
-  for (const [name, value] of Object.entries<string | number | undefined>(selection))
-    if (value !== undefined) stream.searchParams.set(name, String(value));
-  const pages = fetchPages({
-    url: stream.href,
-    key: adminApiKey,
-    findKey: keysOf(verify ?? { jwksUrl: `${base}/.well-known/jwks.json` }),
-    ...{ after, follow, signal, onProblem, fetch },
-  });
-  for await (const { events, cursor: last } of pages) {
-    for (const { body, cursor } of events) {
-      yield { event: knownEvent(body), body: body.toString(), cursor };
+  const findKey = keysOf(verify ?? { jwksUrl: `${base}/.well-known/jwks.json` });
+  const from = { url: `${base}/events/stream`, key, findKey, query };
+  for await (const page of fetchPages({ ...from, after, follow, signal, onProblem, fetch })) {
+    for (const { body, cursor } of page.events) {
+      yield { event: knownEvent(Buffer.from(body)), body, cursor };
       if (signal?.aborted) return;
     }
-    if (events.at(-1)?.cursor !== last) yield { event: undefined, body: undefined, cursor: last };
+    const { cursor } = page;
+    if (page.events.at(-1)?.cursor !== cursor) yield { event: undefined, body: undefined, cursor };
   }
 }

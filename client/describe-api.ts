@@ -49,11 +49,11 @@ function errorCodesPage(): string {
 
 /** The keys that open each path, the more powerful first, so that the client sends no key to others. */
 function keysOfPaths(): string {
-  const keys = { anyone: [], 'issuer if set': ['apiKey'], issuer: ['apiKey'], admin: ['adminApiKey'] };
-  const all = { ...keys, 'any key': ['adminApiKey', 'apiKey'] };
+  const keys = { anyone: [], 'issuer if set': ['apiKey'], issuer: ['apiKey'], admin: ['key'] };
+  const all = { ...keys, 'any key': ['key', 'apiKey'] };
   const entries = OPERATIONS.map(({ path, access }) => [path, all[access]] as const);
   const ofPaths = Object.fromEntries(entries.filter(([, names]) => names.length > 0));
-  const type = "Readonly<Record<string, readonly ('apiKey' | 'adminApiKey')[] | undefined>>";
+  const type = "Readonly<Record<string, readonly ('apiKey' | 'key')[] | undefined>>";
   return `/** The keys that open a path. */
 export const KEYS_OF_PATH: ${type} = ${JSON.stringify(ofPaths)};`;
 }

@@ -1,5 +1,4 @@
 import {
-  isKnown,
   isOfChain,
   type ChainEvent,
   type ChainEventSuffix,
@@ -83,39 +82,4 @@ function after(token: TokenState, { type, data }: TokenEvent): TokenState {
   if (type === 'com.service.etr.escrow_created') return { ...token, escrow: data.payload.escrowAddress };
   const suffix = type.slice('com.service.etr.'.length) as ChainEventSuffix;
   return afterEvent(token, { type: suffix, payload }, (address) => (address === NOBODY ? null : address));
-}
-
-/** The state of a token, or of a registry itself. */
-export type ShownState =
-  ({ source: string; tokenId: string } & TokenState) | { source: string; isPaused: boolean };
-
-/**
- * The states of all tokens and registries. It keeps their histories in memory; your own receiver would keep
- * them in its database.
- */
-export class States {
-  readonly #histories = new Map<string, (ChainEvent | Retraction)[]>();
-
-  /** Adds an event; returns the state that follows. Undefined if it changes none. */
-  add(event: { type: string }): ShownState | undefined {
-    if (!isKnown(event) || !isOfChain(event)) return undefined;
-    const name = historyOf(event) ?? '';
-    const history = [...(this.#histories.get(name) ?? []), event];
-    const state = shown(history);
-    this.#histories.set(name, history);
-    return state;
-  }
-
-  /** All states. */
-  all(): ShownState[] {
-    return [...this.#histories.values()].flatMap((history) => shown(history) ?? []);
-  }
-}
-
-function shown(history: readonly (ChainEvent | Retraction)[]): ShownState | undefined {
-  const [first] = history;
-  if (first === undefined) return undefined;
-  const { source, data } = first;
-  if (!('tokenIdHex' in data)) return { source, isPaused: isPausedAfter(history) };
-  return { source, tokenId: data.tokenId, ...tokenStateOf(history) };
 }

@@ -3,12 +3,17 @@ import type { components } from './api-types';
 type Schemas = components['schemas'];
 type Endorsement = Schemas['Token']['endorsements'][number];
 type Event = Endorsement['events'][number];
+type Delivery = NonNullable<Event['deliveries']>[number];
 /** The part of a token that its stages follow from. */
-interface Token {
-  issuing: Schemas['Token']['issuing'];
+export interface TracedToken {
+  issuing: Pick<
+    NonNullable<Schemas['Token']['issuing']>,
+    'receivedAt' | 'signingAt' | 'signedAt' | 'createdAt' | 'sentAt' | 'minedAt' | 'failure'
+  > | null;
+  isWhole: boolean;
   endorsements: readonly {
     events: readonly (Pick<Event, 'type' | 'recordedAt'> & {
-      deliveries?: Event['deliveries'] | undefined;
+      deliveries?: readonly Pick<Delivery, 'subscription' | 'eachAttempt'>[] | undefined;
     })[];
   }[];
 }
@@ -18,54 +23,61 @@ export interface Stage {
   stage: 'request' | 'signature' | 'mint' | 'block' | 'reading' | 'queue' | 'delivery';
   /** Epoch milliseconds. */
   startedAt: number;
-  /** Null while it is under way. */
+  /** Null while it is under way, and for a mint that failed. */
   milliseconds: number | null;
   /** For `queue` and `delivery`: the event's type and the subscription. */
   event: string | null;
   subscription: string | null;
-  /** Why an attempt of `delivery` failed. */
+  /** Why the mint or an attempt of `delivery` failed. */
   error: string | null;
 }
 
 /**
- * The stages of a document from its request to its subscribers, in the order of their begins, from what
- * `GET /tokens/{tokenId}` answers. `mint` goes on until the transaction is signed, `block` until it is seen
- * mined, and `reading` until its events are recorded, after the confirmations. `queue` is the wait for the
- * first attempt. Empty for a document that was not issued there, or before the times were kept.
+ * The stages of a document from its request to its subscribers, from what `GET /tokens/{tokenId}` answers.
+ * `mint` goes on until the transaction is signed, `block` until it is seen mined, and `reading` until its
+ * events are recorded, after the confirmations. `queue` is the wait for the first attempt. Those up to
+ * `reading` come in this order, however the clocks of processes differ; the others in the order of their
+ * begins. Empty for a document that was not issued there, or before the times were kept.
  */
-export function timelineOf({ issuing, endorsements: [mint] }: Token): Stage[] {
+export function timelineOf({ issuing, isWhole, endorsements }: TracedToken): Stage[] {
   if (issuing === null || issuing.receivedAt === null) return [];
-  const stages: Stage[] = [];
-  const add = (
-    stage: Stage['stage'],
-    from: string | null,
-    to: string | null,
-    about: Partial<Pick<Stage, 'event' | 'subscription' | 'error'>> = {},
-  ): void => {
-    if (from === null) return;
-    const startedAt = Date.parse(from);
-    // The clocks of two processes may differ.
-    const milliseconds = to === null ? null : Math.max(Date.parse(to) - startedAt, 0);
-    stages.push({ stage, startedAt, milliseconds, event: null, subscription: null, error: null, ...about });
-  };
-  const { receivedAt, signingAt, signedAt, createdAt, sentAt, minedAt } = issuing;
-  const events = mint?.events ?? [];
+  const { receivedAt, signingAt, signedAt, createdAt, sentAt, minedAt, failure } = issuing;
+  // Otherwise the first operation that is known is a later one.
+  const events = (isWhole && endorsements[0]?.events) || [];
   const recordedAt = events[0]?.recordedAt ?? null;
-  add('request', receivedAt, createdAt);
-  add('signature', signingAt, signedAt);
-  add('mint', createdAt, sentAt ?? minedAt);
-  add('block', sentAt, minedAt);
-  // The reader may see the block first.
-  add('reading', minedAt && recordedAt && recordedAt < minedAt ? recordedAt : minedAt, recordedAt);
-  for (const { type: event, recordedAt: queuedAt, deliveries = [] } of events)
-    for (const { subscription, eachAttempt } of deliveries) {
-      add('queue', queuedAt, eachAttempt[0]?.attemptedAt ?? null, { event, subscription });
-      for (const { attemptedAt, milliseconds, error } of eachAttempt) {
-        const endedAt = new Date(Date.parse(attemptedAt) + milliseconds).toISOString();
-        add('delivery', attemptedAt, endedAt, { event, subscription, error });
-      }
-    }
-  return stages.sort((left, right) => left.startedAt - right.startedAt);
+  const issued = [
+    stageOf('request', receivedAt, createdAt),
+    stageOf('signature', signingAt, signedAt),
+    stageOf('mint', createdAt, sentAt ?? minedAt, { error: failure?.message ?? null }),
+    stageOf('block', sentAt, minedAt),
+    // The reader may see the block first.
+    stageOf('reading', minedAt && recordedAt && recordedAt < minedAt ? recordedAt : minedAt, recordedAt),
+  ];
+  const delivered = events.flatMap(({ type: event, recordedAt: queuedAt, deliveries = [] }) =>
+    deliveries.flatMap(({ subscription, eachAttempt }) => [
+      stageOf('queue', queuedAt, eachAttempt[0]?.attemptedAt ?? null, { event, subscription }),
+      ...eachAttempt.map(({ attemptedAt, milliseconds, error }) => {
+        const startedAt = attemptedAt < queuedAt ? queuedAt : attemptedAt;
+        const endedAt = new Date(Date.parse(startedAt) + milliseconds).toISOString();
+        return stageOf('delivery', startedAt, endedAt, { event, subscription, error });
+      }),
+    ]),
+  );
+  return [...issued.flat(), ...delivered.flat().sort((left, right) => left.startedAt - right.startedAt)];
+}
+
+/** A stage, or none if it has not begun or its begin is not known. */
+function stageOf(
+  stage: Stage['stage'],
+  from: string | null,
+  to: string | null,
+  about: Partial<Pick<Stage, 'event' | 'subscription' | 'error'>> = {},
+): Stage[] {
+  if (from === null) return [];
+  const startedAt = Date.parse(from);
+  // The clocks of two processes may differ, and a clock may be set back.
+  const milliseconds = to === null ? null : Math.max(Date.parse(to) - startedAt, 0);
+  return [{ stage, startedAt, milliseconds, event: null, subscription: null, error: null, ...about }];
 }
 
 /** A bar of a waterfall, in parts of the whole from 0 to 1. */

@@ -25,7 +25,7 @@ export async function makeFaults(
   { say, isOwn }: { say: (line: string) => void; isOwn: boolean },
 ): Promise<() => void> {
   const { serviceUrl: url, adminApiKey, receiverUrl, accounts, client } = devnet;
-  const service = createClient({ url, adminApiKey });
+  const service = createClient({ url, key: adminApiKey });
   const subscribe = async (sink: string, types: readonly string[], retry = {}): Promise<void> => {
     const body = { sink, protocol: 'HTTP' as const, types: types as [], config: { retry } };
     const { error } = await service.POST('/subscriptions', { body });

@@ -204,7 +204,7 @@ async function printTrace(
   tokenId: string,
   { trace }: Printer,
 ): Promise<void> {
-  const client = createClient({ url: serviceUrl, adminApiKey });
+  const client = createClient({ url: serviceUrl, key: adminApiKey });
   const { data: token, error } = await client.GET('/tokens/{tokenId}', { params: { path: { tokenId } } });
   if (token === undefined) throw new Error(`The trace cannot be read: ${error.error.message}`);
   trace(token.issuing?.traceId ?? null, timelineOf(token));

@@ -143,7 +143,7 @@ export async function issueDocument(url: string, body: Schemas['CreateRequest'])
  * @throws ServiceError with the code of the answer.
  */
 export async function subscribe(url: string, adminApiKey: string, sink?: string): Promise<void> {
-  const client = createClient({ url, adminApiKey });
+  const client = createClient({ url, key: adminApiKey });
   // Its pauses tell a subscription of a devnet from those of the user.
   const own = dataOf(await client.GET('/subscriptions')).filter(
     ({ config: { retractions, retry } }) =>

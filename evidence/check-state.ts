@@ -8,14 +8,10 @@ import {
   contractsOf,
   provenMembers,
   readProvenState,
+  STATE_PARTIES,
   type ProvenState,
 } from '../service/evidence/proven-state';
-import {
-  implementationOf,
-  maskedCodeHash,
-  PUBLISHED_CODE,
-  STATE_PARTIES,
-} from '../service/evidence/published-contracts';
+import { implementationOf, maskedCodeHash, PUBLISHED_CODE } from '../service/evidence/published-contracts';
 import { createStatements, THE_FILE, type Statement } from './statements';
 
 /** A state that a file has, with what its proof shows. */

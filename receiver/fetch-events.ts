@@ -13,9 +13,9 @@ const LONGEST_RETRY_AFTER_MS = 3_600_000;
 /** With `follow: false`, so many failed requests in a row end the events. */
 const MOST_FAILURES = 5;
 
-/** The genuine events of an answer. `body`: the bytes that were signed. `cursor`: goes on after the event. */
+/** The genuine events of an answer. `body`: the text that was signed. `cursor`: goes on after the event. */
 export interface FetchedPage {
-  events: { body: Buffer; cursor: string }[];
+  events: { body: string; signature: string; keyId: string; cursor: string }[];
   /** Goes on after all, and after those that were not selected. */
   cursor: string;
 }
@@ -23,7 +23,9 @@ export interface FetchedPage {
 export interface FetchOptions {
   /** `https://carrier.example/events/stream`. Its query may select events: `?subscription=…`. */
   url: string;
-  /** ADMIN_API_KEY of the service. */
+  /** More of the query. */
+  query?: Readonly<Record<string, string | number | boolean | undefined>> | undefined;
+  /** A key with a scope, or ADMIN_API_KEY of the service. */
   key: string;
   findKey: FindKey;
   /** Where to go on. By default the first event is the oldest one that the service keeps. */
@@ -61,14 +63,18 @@ export class FetchError extends Error {
  * @throws FetchError
  */
 export async function* fetchPages(options: FetchOptions): AsyncGenerator<FetchedPage, void, undefined> {
-  const { key, findKey, follow = true, signal = new AbortController().signal, onProblem } = options;
+  const { follow = true, signal = new AbortController().signal, onProblem } = options;
   // An error of fetch would quote the key.
-  if (!/^[ -~]+$/.test(key))
-    throw new FetchError('The key is empty or not printable ASCII. Set ADMIN_API_KEY.', 'KEY_INVALID');
+  if (!/^[ -~]+$/.test(options.key))
+    throw new FetchError(
+      'The key is empty or not printable ASCII. Set RECEIVER_API_KEY or `key`.',
+      'KEY_INVALID',
+    );
   const url = new URL(options.url);
+  for (const [name, value] of Object.entries(options.query ?? {}))
+    if (value !== undefined) url.searchParams.set(name, String(value));
   let { after } = options;
-  let failures = 0;
-  while (!signal.aborted) {
+  for (let failures = 0; !signal.aborted;) {
     const begun = performance.now();
     let askedMs = 0;
     try {
@@ -78,7 +84,7 @@ export async function* fetchPages(options: FetchOptions): AsyncGenerator<Fetched
       const [{ status, headers }, text] = await ask(url, signal, options);
       askedMs = Number(headers.get('retry-after')) * 1_000 || 0;
       if (status !== 200) throw failureOf(status, headers.get('x-error-code'), text);
-      const page = await pageOf(text, findKey);
+      const page = await pageOf(text, options.findKey);
       signal.throwIfAborted();
       failures = 0;
       if (page.cursor !== after) yield page;
@@ -91,10 +97,10 @@ export async function* fetchPages(options: FetchOptions): AsyncGenerator<Fetched
       failures += 1;
       if (!follow && failures === MOST_FAILURES)
         throw new FetchError(`No events could be fetched: ${reasonOf(thrown)}.`, 'NO_ANSWER');
-      const ownMs = Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS);
       // Clients that a restart of the service cut off do not return at the same moment.
-      const randomMs = Math.round(ownMs * (1 - Math.random() / 2));
-      const pauseMs = Math.max(randomMs, Math.min(askedMs, LONGEST_RETRY_AFTER_MS));
+      const ownMs =
+        Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS) * (1 - Math.random() / 2);
+      const pauseMs = Math.round(Math.max(ownMs, Math.min(askedMs, LONGEST_RETRY_AFTER_MS)));
       onProblem?.({ reason: `Events are fetched again in ${pauseMs} ms: ${reasonOf(thrown)}` });
       await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
     }
@@ -133,19 +139,16 @@ function failureOf(status: number, code: string | null, text: string): Error {
 
 /** @throws FetchError EVENT_NOT_GENUINE. */
 async function pageOf(text: string, findKey: FindKey): Promise<FetchedPage> {
-  type Signed = { body: string; signature: string; keyId: string; cursor: string };
-  const { events: all, cursor: last } = JSON.parse(text) as { events: Signed[]; cursor?: string };
-  if (!last) throw new Error('the answer has no cursor');
-  const events: FetchedPage['events'] = [];
-  for (const { body: signed, signature, keyId, cursor } of all) {
-    const [body, publicKey] = [Buffer.from(signed), await findKey(keyId)];
+  const page = JSON.parse(text) as FetchedPage;
+  if (!page.cursor) throw new Error('the answer has no cursor');
+  for (const { body, signature, keyId } of page.events) {
+    const publicKey = await findKey(keyId);
     // A new key may be published later than the first event that it signs.
     if (publicKey === undefined) throw new Error(`the service does not publish the key ${keyId}`);
-    if (!verifySignature(signature, body, publicKey))
+    if (!verifySignature(signature, Buffer.from(body), publicKey))
       throw new FetchError(`An event is not signed with the key ${keyId}.`, 'EVENT_NOT_GENUINE');
-    events.push({ body, cursor });
   }
-  return { events, cursor: last };
+  return page;
 }
 
 /**

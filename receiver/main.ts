@@ -1,4 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { setDefaultAutoSelectFamilyAttemptTimeout } from 'node:net';
@@ -22,7 +23,7 @@ Settings, in the environment or in the file .env; the environment wins:
 
   WEBHOOK_PUBLIC_KEY_FILE   the service's public key, PEM         webhook-public-key.pem
   RECEIVER_JWKS_URL         instead of the file: where the service publishes its keys; https
-  RECEIVER_API_KEY          for --fetch: the ADMIN_API_KEY of the service
+  RECEIVER_API_KEY          for --fetch: your key of the service, tdk_…, or its ADMIN_API_KEY
   RECEIVER_PORT             listening port; 0 is any free one     4000
   RECEIVER_HOST             listening address                     127.0.0.1
   RECEIVER_EVENTS_FILE      where every event is stored           .receiver/received-events.jsonl
@@ -39,9 +40,16 @@ function onEvent({ type, id, subject, data }: StoredEvent): void {
   print({ verified: true, type, id, subject, transactionHash, logIndex, retracts, test });
 }
 
+const ARGUMENTS = {
+  help: { type: 'boolean', short: 'h' },
+  port: { type: 'string' },
+  fetch: { type: 'string' },
+  retractions: { type: 'boolean' },
+} as const;
+
 /** Runs the receiver until SIGTERM or SIGINT. Events go to standard output, problems to standard error. */
 async function main(): Promise<void> {
-  const { help, port, fetch: url, retractions = false } = readArguments();
+  const { help, port, fetch: url, retractions = false } = parseArgs({ options: ARGUMENTS }).values;
   if (help) return void process.stdout.write(HELP);
   const setting = readSettings();
   const options = {
@@ -51,44 +59,38 @@ async function main(): Promise<void> {
     onEvent,
     onProblem: (problem: object) => console.error(JSON.stringify(problem)),
   };
+  const stop = new AbortController();
+  const close = (): void => stop.abort();
+  process.on('SIGTERM', close).on('SIGINT', close);
   if (url !== undefined) {
     const key = setting('RECEIVER_API_KEY', '');
     if (key === '')
-      throw new Error('RECEIVER_API_KEY is not set. Set it to the ADMIN_API_KEY of the service.');
-    const stream = new URL(url);
+      throw new Error('RECEIVER_API_KEY is not set. Set it to your key of the service, or ADMIN_API_KEY.');
     // A subscription's own option must not differ from the rule by which the store finds duplicates.
-    stream.searchParams.set('retractions', String(retractions));
-    return fetchUntilStopped({ ...options, url: stream.href, key });
+    return fetchEvents({ ...options, url, query: { retractions }, key, signal: stop.signal });
   }
   const receiver = await startReceiver({
     ...options,
     host: setting('RECEIVER_HOST', '127.0.0.1'),
     port: readPort(port ?? setting('RECEIVER_PORT', '4000')),
   });
-  let closing: Promise<void> | undefined;
-  const close = (): void => void (closing ??= receiver.close().catch(fail));
-  process.on('SIGTERM', close).on('SIGINT', close);
-  // Last: a process that waits for this line may send signals at once.
   print({ listening: receiver.url });
+  if (!stop.signal.aborted) await once(stop.signal, 'abort');
+  await receiver.close();
 }
 
-/** Stores the events that the service has, until SIGTERM or SIGINT. */
-async function fetchUntilStopped(
-  options: FetchOptions & StoreOptions & { eventsFile: string },
-): Promise<void> {
+/** Stores the events that the service has, until the signal aborts. */
+async function fetchEvents(options: FetchOptions & StoreOptions & { eventsFile: string }): Promise<void> {
   const cursorFile = `${options.eventsFile}.cursor`;
-  const stop = new AbortController();
-  const close = (): void => stop.abort();
-  process.on('SIGTERM', close).on('SIGINT', close);
   // As in verify.ts: by default Node.js gives each address of a distant host up too early.
   setDefaultAutoSelectFamilyAttemptTimeout(2_500);
   const store = await EventStore.open(options.eventsFile, options);
   try {
     const after = existsSync(cursorFile) ? readFileSync(cursorFile, 'utf8') : undefined;
     print({ fetching: options.url });
-    for await (const page of fetchPages({ ...options, after, signal: stop.signal })) {
+    for await (const page of fetchPages({ ...options, after })) {
       const added = page.events.map(async ({ body, cursor }) => {
-        const event = parseEvent(body);
+        const event = parseEvent(Buffer.from(body));
         if (event) await store.add(event);
         else options.onProblem?.({ reason: `Not an event, left out. Its cursor is ${cursor}.` });
       });
@@ -103,21 +105,6 @@ async function fetchUntilStopped(
     throw new Error(`${cause.message} ${remedy}`, { cause });
   } finally {
     await store.close();
-  }
-}
-
-function readArguments(): { help?: boolean; port?: string; fetch?: string; retractions?: boolean } {
-  const options = {
-    help: { type: 'boolean', short: 'h' },
-    port: { type: 'string' },
-    fetch: { type: 'string' },
-    retractions: { type: 'boolean' },
-  } as const;
-  try {
-    return parseArgs({ options }).values;
-  } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause);
-    throw new Error(`${message}. --help shows the arguments and the settings.`, { cause });
   }
 }
 
@@ -190,10 +177,17 @@ function print(value: Record<string, unknown>): void {
   process.stdout.write(`${JSON.stringify(value)}\n`);
 }
 
+/** What to do about errors of Node.js, by the beginnings of their codes. */
+const REMEDIES = {
+  EADDRINUSE: '. Set RECEIVER_PORT to a free port.',
+  ERR_PARSE_ARGS: '. --help shows the arguments and the settings.',
+};
+
 function fail(error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
-  const isTaken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
-  console.error(`The receiver stopped. ${message}${isTaken ? '. Set RECEIVER_PORT to a free port.' : ''}`);
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  const [, remedy = ''] = Object.entries(REMEDIES).find(([begin]) => code.startsWith(begin)) ?? [];
+  console.error(`The receiver stopped. ${message}${remedy}`);
   process.exitCode = 1;
 }
 

@@ -94,11 +94,6 @@ interface Waiting {
  * The file `<path>.position` marks the one that was handed on last. One store at a time has the file.
  */
 export class EventStore {
-  readonly #path: string;
-  readonly #file: FileHandle;
-  readonly #positionFile: FileHandle;
-  readonly #lock: Server | undefined;
-  readonly #options: StoreOptions;
   readonly #known = new Set<string>();
   readonly #arriving = new Map<string, Promise<void>>();
   /** Length of the file up to its last line that is safely on disk. */
@@ -114,16 +109,10 @@ export class EventStore {
   readonly #closed = new AbortController();
 
   private constructor(
-    path: string,
-    files: { file: FileHandle; positionFile: FileHandle; lock: Server | undefined },
-    options: StoreOptions,
-  ) {
-    this.#path = path;
-    this.#file = files.file;
-    this.#positionFile = files.positionFile;
-    this.#lock = files.lock;
-    this.#options = options;
-  }
+    private readonly path: string,
+    private readonly files: { file: FileHandle; positionFile: FileHandle; lock: Server | undefined },
+    private readonly options: StoreOptions,
+  ) {}
 
   /**
    * Opens the file, reads its events, and hands on those that were not. If need be, it creates the file and
@@ -157,7 +146,7 @@ export class EventStore {
    * cut. When it rejects, the event is not stored and may be added again.
    */
   async add(event: StoredEvent): Promise<'stored' | 'duplicate'> {
-    const key = dedupeKeyOf(event, this.#options.retractions);
+    const key = dedupeKeyOf(event, this.options.retractions);
     if (this.#known.has(key)) return 'duplicate';
     const arriving = this.#arriving.get(key);
     if (arriving) {
@@ -185,17 +174,17 @@ export class EventStore {
     this.#closed.abort();
     await this.#handingOn;
     await this.#saving;
-    await this.#file.close();
-    await this.#positionFile.close();
-    this.#lock?.close();
+    await this.files.file.close();
+    await this.files.positionFile.close();
+    this.files.lock?.close();
   }
 
   /** Reads the file, and mends its end. */
   async #read(): Promise<void> {
-    const saved = await this.#positionFile.readFile('utf8');
+    const saved = await this.files.positionFile.readFile('utf8');
     let isAfter = saved === '';
     const { size, isWhole, rest, damaged } = await this.#scan((event) => {
-      this.#known.add(dedupeKeyOf(event, this.#options.retractions));
+      this.#known.add(dedupeKeyOf(event, this.options.retractions));
       if (isAfter) this.#toHandOn.push(event);
       if (markOf(event) !== saved) return;
       isAfter = true;
@@ -205,17 +194,17 @@ export class EventStore {
     if (!isAfter) await this.#scan((event) => this.#toHandOn.push(event));
     for (const line of damaged)
       this.#report(
-        `Line ${line} of ${this.#path} is damaged and was skipped. ` +
+        `Line ${line} of ${this.path} is damaged and was skipped. ` +
           'Stop the receiver before you correct or remove it.',
       );
     // An existing file would otherwise keep its mode.
-    await this.#file.chmod(0o600);
+    await this.files.file.chmod(0o600);
     this.#size = size;
     if (isWhole) {
       this.#size += rest;
       await this.#write(Buffer.from('\n'));
-    } else await this.#file.truncate(size);
-    await this.#file.sync();
+    } else await this.files.file.truncate(size);
+    await this.files.file.sync();
   }
 
   /**
@@ -237,7 +226,7 @@ export class EventStore {
       take(event);
       return true;
     };
-    const chunks = this.#file.createReadStream({ start: 0, autoClose: false }) as AsyncIterable<Buffer>;
+    const chunks = this.files.file.createReadStream({ start: 0, autoClose: false }) as AsyncIterable<Buffer>;
     for await (const chunk of chunks) {
       rest = Buffer.concat([rest, chunk]);
       for (let end = rest.indexOf(NEWLINE); end !== -1; end = rest.indexOf(NEWLINE)) {
@@ -250,7 +239,7 @@ export class EventStore {
     const isWhole = rest.length > 0 && isEvent(rest);
     if (events === 0 && (lines > 0 || (rest.length > 0 && rest[0] !== BRACE)))
       throw new Error(
-        `${this.#path} is no file of received events. Set RECEIVER_EVENTS_FILE to another file.`,
+        `${this.path} is no file of received events. Set RECEIVER_EVENTS_FILE to another file.`,
       );
     return { size, rest: rest.length, isWhole, damaged };
   }
@@ -281,13 +270,18 @@ export class EventStore {
   async #write(bytes: Buffer): Promise<void> {
     // The remains of a failed write are removed first: a shorter line would leave the end of them in the
     // file.
-    if (this.#isDirty) await this.#file.truncate(this.#size);
+    if (this.#isDirty) await this.files.file.truncate(this.#size);
     this.#isDirty = true;
     for (let done = 0; done < bytes.length;) {
-      const { bytesWritten } = await this.#file.write(bytes, done, bytes.length - done, this.#size + done);
+      const { bytesWritten } = await this.files.file.write(
+        bytes,
+        done,
+        bytes.length - done,
+        this.#size + done,
+      );
       done += bytesWritten;
     }
-    await this.#file.datasync();
+    await this.files.file.datasync();
     this.#isDirty = false;
     this.#size += bytes.length;
   }
@@ -314,7 +308,7 @@ export class EventStore {
 
   async #isHandled(event: StoredEvent): Promise<boolean> {
     try {
-      await this.#options.onEvent(event);
+      await this.options.onEvent(event);
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
       this.#report(`Event ${event.id} is stored, and comes again, because its handling failed: ${reason}`);
@@ -330,15 +324,15 @@ export class EventStore {
     for (let saved: StoredEvent | undefined; saved !== this.#last && this.#last !== undefined;) {
       saved = this.#last;
       // The length is always the same, so the file is never cut before it is written.
-      await this.#positionFile
+      await this.files.positionFile
         .write(markOf(saved), 0)
-        .catch((cause: Error) => this.#report(`${this.#path}.position cannot be written: ${cause.message}`));
+        .catch((cause: Error) => this.#report(`${this.path}.position cannot be written: ${cause.message}`));
     }
     this.#saving = undefined;
   }
 
   #report(reason: string): void {
-    this.#options.onProblem?.({ reason });
+    this.options.onProblem?.({ reason });
   }
 }
 

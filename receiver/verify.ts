@@ -116,7 +116,10 @@ async function fetchJwks(url: string): Promise<Map<string, KeyObject>> {
     // After the response, an error of the request is one of the answer too.
     request.on('error', () => undefined);
     const [answer] = (await once(request, 'response')) as [http.IncomingMessage];
-    const text = await readText(answer);
+    let text = '';
+    for await (const chunk of answer.setEncoding('utf8') as AsyncIterable<string>)
+      if ((text += chunk).length > LARGEST_JWKS_BYTES)
+        throw new Error(`the answer is larger than ${LARGEST_JWKS_BYTES} bytes`);
     const { statusCode: status = 0 } = answer;
     // A redirect could lead to keys that the operator of this receiver did not choose.
     if (status >= 300 && status < 400) throw new Error('the answer is a redirect, which is not followed');
@@ -127,17 +130,6 @@ async function fetchJwks(url: string): Promise<Map<string, KeyObject>> {
   } catch (cause) {
     throw new Error(`The keys at ${url} cannot be fetched: ${reasonOf(cause)}`, { cause });
   }
-}
-
-async function readText(answer: http.IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > LARGEST_JWKS_BYTES) throw new Error(`the answer is larger than ${LARGEST_JWKS_BYTES} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** The id and the key of a JWK; nothing if it is not an Ed25519 key with an id, or malformed. */

@@ -23,10 +23,13 @@ export function addDatabaseCommands(program: Command): void {
   program
     .command('events')
     .summary('print the events of a running service, and wait for further ones')
-    .description('Prints the events that a running service has recorded, verified, the oldest first.')
+    .description(
+      'Prints the events that a running service has recorded, verified, the oldest first. ' +
+        'RECEIVER_API_KEY, or else ADMIN_API_KEY, opens them.',
+    )
     .option('--follow', 'wait for further events, until Ctrl-C')
     .option('--after <cursor>', 'go on after this cursor; now: only events that are recorded from now on')
-    .option('--url <url>', 'address of the service (default: HOST and PORT), whose ADMIN_API_KEY is set')
+    .option('--url <url>', 'address of the service (default: HOST and PORT)')
     .option('--json', 'print one JSON object a line: the event, and the cursor that goes on after it')
     .addHelpText('after', examples('events --follow --after now', 'events --json'))
     .action(answering((options: PrintEventsOptions) => () => events().printEvents(options)));

@@ -22,10 +22,10 @@ export async function printEvents({ follow, after, url, json }: PrintEventsOptio
       'Set it to an address such as https://trade.example.com.',
     );
   const { settings } = readSettings();
-  const adminApiKey = settingOf(settings, 'ADMIN_API_KEY');
+  const key = settingOf(settings, 'RECEIVER_API_KEY') ?? settingOf(settings, 'ADMIN_API_KEY');
   const host = settingOf(settings, 'HOST').replace(/^(0\.0\.0\.0|::)$/, 'localhost');
   const address = `${host.includes(':') ? `[${host}]` : host}:${settingOf(settings, 'PORT')}`;
-  const client = createClient({ url: url ?? `http://${address}`, adminApiKey });
+  const client = createClient({ url: url ?? `http://${address}`, key });
   const stop = new AbortController();
   process.once('SIGINT', () => stop.abort());
   const onProblem = ({ reason }: { reason: string }): void => tell(reason);

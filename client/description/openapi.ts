@@ -69,7 +69,7 @@ const REASONS: Readonly<Record<number, string>> = {
   413: 'The body is too large.',
   415: 'The content type or encoding is not supported.',
   422: 'The Idempotency-Key belongs to a request with another body.',
-  429: 'The key is wrong again.',
+  429: 'Too often: the code tells what.',
   431: 'The headers are too large.',
   500:
     'The service failed; the message is always "Internal server error". In parentheses: who has to act. ' +

@@ -1,6 +1,7 @@
 import { EVENT_SCHEMAS, OPERATIONAL_MEANINGS, type ChainEventSuffix } from '../event-schemas';
 import { shortType } from '../../service/events/cloud-event';
 import type { Json } from '../../service/http/description/operation';
+import SIGNED from './signed-delivery.json';
 
 /** Meanings of the event types that are not operational, without their prefix. */
 const OTHER_MEANINGS: Readonly<Record<ChainEventSuffix | 'retracted' | 'test', string>> = {
@@ -36,42 +37,11 @@ const MEANINGS: Readonly<Record<string, string>> = {
   ),
 };
 
-/** A delivery that was signed with a key made for the documentation. */
-const SIGNED = {
-  signature:
-    'ed25519=87Khhg0irdXoCnEmXamLAD5xZxdD3kVXoshXYQYTenqR' + 'hLOAUsxI_65eNKUBx4yrU56dXicm5F4u_Luujdu9BA',
-  keyId: 's_M3crRSrxuRe5VTx52NU_E07jYFCALhGXx9UA36PXc',
-  event: {
-    specversion: '1.0',
-    id: 'd945789d-9919-55b6-9321-59112e4e33b4',
-    source: 'urn:service:31337:0xd8058efe0198ae9dd7d563e1b4938dcbc86a1f81',
-    type: 'com.service.etr.nomination',
-    datacontenttype: 'application/json',
-    time: '2026-11-21T08:15:37.000Z',
-    subject: '57686428485527267928581087003000134089962750700447050743093259849799552222637',
-    data: {
-      chainKey: 'hardhat',
-      chainId: 31337,
-      registryAddress: '0xd8058efe0198ae9dd7d563e1b4938dcbc86a1f81',
-      tokenId: '57686428485527267928581087003000134089962750700447050743093259849799552222637',
-      tokenIdHex: '7f895c897f40831f5a36f4b1bd18f6ed5faa4d74dbb16a0a8f8b3dc690f845ad',
-      blockNumber: 8,
-      transactionHash: '0x2ac368002cbc12e89d9b42d2ae19b8c44455bb319c86381029427e49da35cb35',
-      logIndex: 0,
-      payload: {
-        prevNominee: '0x0000000000000000000000000000000000000000',
-        nominee: '0x90f79bf6eb2c4f870365e785982e1f101e93b906',
-        remark: '0x01',
-      },
-    },
-  },
-};
-
 function header(name: string, required: boolean, description: string, example: string): [string, Json] {
   return [name, { name, in: 'header', required, description, schema: { type: 'string' }, example }];
 }
 
-/** The headers of a delivery: parameters of the webhooks. */
+/** The headers of a delivery: parameters of the webhooks. The example was signed with a key made for it. */
 export const WEBHOOK_HEADERS: Readonly<Record<string, Json>> = Object.fromEntries([
   header(
     'X-Service-Signature',

@@ -2,8 +2,8 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Facts } from '../../service/console/views';
 import { createIssuing, NOTHING } from '../issuing/issuing-state';
 import { FailureNotice } from '../parts/feedback';
-import type { Subscription } from '../requests/api';
 import { failureFrom, type RequestFailure } from '../requests/request';
+import type { Created } from './console-context';
 import { LogInPage, useSession } from './log-in';
 import { LoggedIn } from './logged-in';
 
@@ -11,7 +11,7 @@ export function App() {
   const { session, reason, failure, api, logIn, logOut, retry } = useSession();
   const [facts, setFacts] = useState<Facts>();
   const [factsFailure, setFactsFailure] = useState<RequestFailure>();
-  const [createdSubscription, setCreatedSubscription] = useState<Subscription>();
+  const [created, setCreated] = useState<Created>();
   /** The version of the service that gave this page. */
   const pageVersion = useRef<string>(undefined);
   const [issuingNow, setIssuingNow] = useState(NOTHING);
@@ -20,7 +20,7 @@ export function App() {
   const wasAsked = useRef(false);
   if (session === null) wasAsked.current = true;
   const isUnsent = issuing.draft !== undefined && issuing.submission?.tokenId === undefined;
-  useKeptInput(isUnsent || createdSubscription !== undefined);
+  useKeptInput(isUnsent || created !== undefined);
 
   const readFacts = async (): Promise<void> => {
     setFactsFailure(undefined);
@@ -56,7 +56,7 @@ export function App() {
     );
   return (
     <LoggedIn
-      known={{ api, facts, session, issuing, createdSubscription, setCreatedSubscription }}
+      known={{ api, facts, session, issuing, created, setCreated }}
       isUpdated={facts.version !== pageVersion.current}
       wasAsked={wasAsked.current}
       onReturn={() => void readFacts()}
@@ -64,7 +64,7 @@ export function App() {
         await logOut();
         // The next person must not see what this one was about to issue.
         issuing.restart();
-        setCreatedSubscription(undefined);
+        setCreated(undefined);
       }}
     />
   );

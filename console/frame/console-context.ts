@@ -2,7 +2,7 @@ import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
 import type { Facts, Overview, Session } from '../../service/console/views';
 import type { IssuingState } from '../issuing/issuing-state';
-import type { Api, Subscription } from '../requests/api';
+import type { Api } from '../requests/api';
 
 /** The values that every page gets. */
 export interface ConsoleContext {
@@ -20,9 +20,16 @@ export interface ConsoleContext {
   announce: (text: string) => void;
   /** The document that is being issued, which stays while other pages are visited. */
   issuing: IssuingState;
-  /** The subscription whose secret is shown once. */
-  createdSubscription: Subscription | undefined;
-  setCreatedSubscription: (subscription: Subscription | undefined) => void;
+  /** What was created last. */
+  created: Created | undefined;
+  setCreated: (created: Created | undefined) => void;
+}
+
+/** A subscription or a key. Its secret is shown once. */
+export interface Created {
+  noun: string;
+  name: string;
+  secret?: { what: string; value: string } | undefined;
 }
 
 const Context = createContext<ConsoleContext | undefined>(undefined);

@@ -5,6 +5,7 @@ import { DeliveriesPage } from '../deliveries/deliveries-page';
 import { EventPage } from '../deliveries/event-page';
 import { IssuePage } from '../issuing/issue-page';
 import { OverviewPage } from '../overview/overview-page';
+import { KeysPage } from '../keys/keys-page';
 import { FailureNotice, Notice, useAction } from '../parts/feedback';
 import { followOverview, type Following } from '../requests/follow-overview';
 import { failureFrom } from '../requests/request';
@@ -163,6 +164,8 @@ function PageOf({ route: { page, id, query } }: { route: Route }) {
       return <EventPage id={id} />;
     case 'subscriptions':
       return <SubscriptionsPage />;
+    case 'keys':
+      return <KeysPage />;
     case 'verify':
       return <VerifyPage />;
   }

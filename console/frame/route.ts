@@ -5,6 +5,7 @@ export const PAGES = [
   { name: 'token', title: 'Token' },
   { name: 'deliveries', title: 'Deliveries' },
   { name: 'subscriptions', title: 'Subscriptions' },
+  { name: 'keys', title: 'Keys' },
   { name: 'verify', title: 'Verify' },
 ] as const;
 

@@ -1,9 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { useAnnouncer } from '../frame/console-context';
+import { useAnnouncer, useConsole, useMayChange } from '../frame/console-context';
 import { failureFrom, type RequestFailure } from '../requests/request';
 import type { Loaded } from '../requests/use-loaded';
-import { ShownText, StateMark, type Tone } from './values';
+import { capitalised } from '../text/words';
+import { CopyButton, ShownText, StateMark, type Tone } from './values';
 
 const WORDS: Record<Tone, string> = { good: 'Done', wait: 'Note', bad: 'Problem', plain: 'Note' };
 
@@ -52,6 +53,46 @@ export function FailureNotice({ failure, children }: FailureProps) {
   );
 }
 
+/** The title of a list, and what was created for it, whose secret no later answer shows. */
+export function ListTitle({ noun, onCreate }: { noun: string; onCreate: () => void }) {
+  const { created, setCreated } = useConsole();
+  const mayChange = useMayChange();
+  return (
+    <>
+      <div class="title">
+        <h1>{capitalised(noun)}s</h1>
+        {mayChange && (
+          <button type="button" class="main" onClick={onCreate}>
+            Create a {noun}
+          </button>
+        )}
+      </div>
+      {!mayChange && <ReaderNote what={`changing ${noun}s`} />}
+      {created && (
+        <Notice tone="good" word="Created" spoken={`The ${created.noun} is created.`}>
+          <p>
+            {capitalised(created.noun)} <ShownText text={created.name} />
+          </p>
+          {created.secret && (
+            <>
+              <p>
+                <b>The {created.secret.what} is shown once.</b> Copy it now.
+              </p>
+              <p class="hex">
+                <code class="wrap">{created.secret.value}</code>
+                <CopyButton {...created.secret} />
+              </p>
+            </>
+          )}
+          <button type="button" onClick={() => setCreated(undefined)}>
+            {created.secret ? 'I have copied it' : 'Close'}
+          </button>
+        </Notice>
+      )}
+    </>
+  );
+}
+
 /** Why a page of a reader has no buttons that change something. */
 export function ReaderNote({ what }: { what: string }) {
   return <p class="note">You are logged in to look only: {what} needs ADMIN_API_KEY.</p>;
@@ -78,8 +119,16 @@ export function WhenLoaded<T>({ loaded: { data, failure, reload }, children }: L
   );
 }
 
-/** A request that a button starts: whether it runs, and how it failed. */
-export function useAction() {
+/** A request that a button starts. */
+export interface Action {
+  /** For `aria-disabled`: a button that is disabled would lose the focus. */
+  isRunning: boolean;
+  failure: RequestFailure | undefined;
+  /** Does nothing while the last action runs. */
+  run: (action: () => Promise<void>) => void;
+}
+
+export function useAction(): Action {
   const [isRunning, setRunning] = useState(false);
   const [failure, setFailure] = useState<RequestFailure>();
   const isBusy = useRef(false);
@@ -97,11 +146,5 @@ export function useAction() {
       setRunning(false);
     }
   };
-  return {
-    /** For `aria-disabled`: a button that is disabled would lose the focus. */
-    isRunning,
-    failure,
-    /** Does nothing while the last action runs. */
-    run: (action: () => Promise<void>): void => void start(action),
-  };
+  return { isRunning, failure, run: (action) => void start(action) };
 }

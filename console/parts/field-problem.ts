@@ -12,3 +12,15 @@ export function problemAt(failure: RequestFailure | undefined, pointer: string):
   const words = message.slice(message.indexOf(' ') + 1);
   return { message: capitalised(words), isRefused: true };
 }
+
+/** The fields for which a request was refused, each with its problem. `pointers`: those of the fields. */
+export function problemsAt<Field extends string>(
+  failure: RequestFailure | undefined,
+  pointers: Readonly<Record<Field, string>>,
+): Partial<Record<Field, FieldProblem[]>> {
+  const found = Object.entries<string>(pointers).flatMap(([field, pointer]) => {
+    const problem = problemAt(failure, pointer);
+    return problem ? [[field, [problem]]] : [];
+  });
+  return Object.fromEntries(found) as Partial<Record<Field, FieldProblem[]>>;
+}

@@ -116,6 +116,21 @@ export function SelectField({ options, value, onChange, ...field }: SelectProps)
   );
 }
 
+/** The props of the field that changes a member of a draft. */
+export type FieldsOf<Draft> = (member: keyof Draft) => Pick<ValueProps, 'problems' | 'value' | 'onChange'>;
+
+export function fieldsOf<Draft extends object>(
+  draft: Draft,
+  setDraft: (draft: Draft) => void,
+  problems: Partial<Record<keyof Draft, FieldProblem[]>>,
+): FieldsOf<Draft> {
+  return (member) => ({
+    problems: problems[member],
+    value: String(draft[member]),
+    onChange: (value) => setDraft({ ...draft, [member]: value }),
+  });
+}
+
 /** The problems of a field, which are announced. */
 export function Problems({ problems }: { problems: readonly FieldProblem[] }) {
   return (

@@ -2,11 +2,14 @@ import type { components } from '../../client/api-types';
 import type { EventDetails, IssuingProgress, KnownToken, VerifiedView } from '../../service/answers/views';
 import type { Facts, LogIn, Overview, Session, ValidateBody } from '../../service/console/views';
 import type { Validation } from '../../service/validation/problems';
-import { sender, type Answer } from './request';
+import { sender, type Answer, type RequestOptions } from './request';
 
 type Schemas = components['schemas'];
 export type Subscription = Schemas['Subscription'];
 export type SubscriptionRequest = Schemas['SubscriptionRequest'];
+export type AccessKey = Schemas['AccessKey'];
+export type KeyRequest = Schemas['AccessKeyRequest'];
+export type NewKey = Schemas['NewAccessKey'];
 export type IssuedDocument = Schemas['IssuedDocument'];
 export type Issuance = Schemas['Issuance'];
 export type Redelivery = Schemas['Redelivery'];
@@ -48,10 +51,11 @@ export type Api = ReturnType<typeof createApi>;
 
 export function createApi(onSessionEnded: () => void) {
   const send = sender(onSessionEnded);
-  const get = async <T>(path: string, signal?: AbortSignal): Promise<T> =>
-    (await send<T>('GET', path, { ...(signal && { signal }) })).body;
-  const post = async <T>(path: string, body?: unknown, signal?: AbortSignal): Promise<T> =>
-    (await send<T>('POST', path, { ...(body !== undefined && { body }), ...(signal && { signal }) })).body;
+  const get = async <T>(path: string, options?: RequestOptions): Promise<T> =>
+    (await send<T>('GET', path, options)).body;
+  const post = async <T>(path: string, options?: RequestOptions): Promise<T> =>
+    (await send<T>('POST', path, options)).body;
+  const remove = (path: string): Promise<unknown> => send('DELETE', path);
   /** All entries from a path on, page by page, but not many more than `most`, and of `pages` at most. */
   const list = async <T>(
     first: string,
@@ -68,12 +72,10 @@ export function createApi(onSessionEnded: () => void) {
     return { entries, hasMore: path !== undefined };
   };
   return {
-    logIn: (body: LogIn) => post<Session>(`${OWN}/session`, body),
+    logIn: (body: LogIn) => post<Session>(`${OWN}/session`, { body }),
     /** Undefined: nobody is logged in. */
     session: () => get<Session | undefined>(`${OWN}/session`),
-    logOut: async (): Promise<void> => {
-      await send<undefined>('DELETE', `${OWN}/session`);
-    },
+    logOut: () => remove(`${OWN}/session`),
     facts: () => get<Facts>(`${OWN}/facts`),
     /** Undefined: the overview with this ETag is still the present one. */
     overview: async (etag: string | undefined, signal: AbortSignal): Promise<TaggedOverview | undefined> => {
@@ -81,7 +83,8 @@ export function createApi(onSessionEnded: () => void) {
       const answer = await send<Overview | undefined>('GET', `${OWN}/overview`, { headers, signal });
       return answer.body && { etag: answer.headers.get('ETag') ?? undefined, overview: answer.body };
     },
-    validate: (body: ValidateBody, signal: AbortSignal) => post<Validation>(`${OWN}/validate`, body, signal),
+    validate: (body: ValidateBody, signal: AbortSignal) =>
+      post<Validation>(`${OWN}/validate`, { body, signal }),
     /** `json` and `key` are the same each time: then the service issues the document once. */
     issue: (json: string, key: string): Promise<Answer<Schemas['AcceptedDocument'] | IssuedDocument>> =>
       send('POST', '/create/BILL_OF_LADING', {
@@ -90,9 +93,10 @@ export function createApi(onSessionEnded: () => void) {
         timeoutMs: LONG_MS,
       }),
     progress: (tokenId: string, signal: AbortSignal) =>
-      get<IssuingProgress>(`${OWN}/documents/${tokenId}/progress`, signal),
+      get<IssuingProgress>(`${OWN}/documents/${tokenId}/progress`, { signal }),
     /** The newest first. */
-    documents: (limit: number, signal: AbortSignal) => get<Issuance[]>(`/documents?limit=${limit}`, signal),
+    documents: (limit: number, signal: AbortSignal) =>
+      get<Issuance[]>(`/documents?limit=${limit}`, { signal }),
     document: (tokenId: string) => get<IssuedDocument>(`/documents/${tokenId}`),
     token: async (question: TokenQuestion, signal: AbortSignal): Promise<KnownToken> => {
       const { tokenId, registry, credentialId } = question;
@@ -100,15 +104,11 @@ export function createApi(onSessionEnded: () => void) {
       const headers: Record<string, string> =
         credentialId === undefined ? {} : { 'X-Credential-Id': encodeURIComponent(credentialId) };
       const path = tokenPath(tokenId, '', registry);
-      return (await send<KnownToken>('GET', path, { headers, signal })).body;
+      return get(path, { headers, signal });
     },
     /** Every block with an event of the token is read. */
-    evidence: async (tokenId: string, registry: string): Promise<Schemas['Evidence']> =>
-      (
-        await send<Schemas['Evidence']>('GET', tokenPath(tokenId, '/evidence', registry), {
-          timeoutMs: LONG_MS,
-        })
-      ).body,
+    evidence: (tokenId: string, registry: string) =>
+      get<Schemas['Evidence']>(tokenPath(tokenId, '/evidence', registry), { timeoutMs: LONG_MS }),
     /** The newest first. Of few deliveries among many events, not all may be found. */
     deliveries: (query: Readonly<Record<string, string>>, most: number, signal: AbortSignal) => {
       const limit = String(Math.min(most, LARGEST_PAGE));
@@ -116,27 +116,28 @@ export function createApi(onSessionEnded: () => void) {
       return list<FoundDelivery>(path, signal, { most, pages: MOST_DELIVERY_PAGES });
     },
     event: (id: string, signal: AbortSignal) =>
-      get<EventDetails>(`/events/${encodeURIComponent(id)}`, signal),
-    /** @param json a credential. */
-    verify: async (json: string): Promise<VerifiedView> => {
-      const body = `{"verifiableCredential":${json}}`;
-      return (await send<VerifiedView>('POST', '/credentials/verify', { json: body, timeoutMs: LONG_MS }))
-        .body;
+      get<EventDetails>(`/events/${encodeURIComponent(id)}`, { signal }),
+    /** @param credential in JSON. */
+    verify: (credential: string) => {
+      const json = `{"verifiableCredential":${credential}}`;
+      return post<VerifiedView>('/credentials/verify', { json, timeoutMs: LONG_MS });
     },
     subscriptions: async (signal: AbortSignal): Promise<Subscription[]> =>
       (await list<Subscription>('/subscriptions?limit=100', signal)).entries,
     subscription: (id: string) => get<Subscription>(pathOf(id)),
-    createSubscription: (body: SubscriptionRequest) => post<Subscription>('/subscriptions', body),
+    createSubscription: (body: SubscriptionRequest) => post<Subscription>('/subscriptions', { body }),
     replaceSubscription: async (id: string, body: unknown): Promise<Subscription> =>
       (await send<Subscription>('PUT', pathOf(id), { body })).body,
-    deleteSubscription: async (id: string, { force }: { force: boolean }): Promise<void> => {
-      await send<unknown>('DELETE', `${pathOf(id)}${force ? '?force=true' : ''}`);
-    },
-    testSubscription: async (id: string): Promise<Schemas['TestOutcome']> =>
-      // The sink may take as long as its timeout allows.
-      (await send<Schemas['TestOutcome']>('POST', `${pathOf(id)}/test`, { timeoutMs: LONG_MS })).body,
+    deleteSubscription: (id: string, { force }: { force: boolean }) =>
+      remove(`${pathOf(id)}${force ? '?force=true' : ''}`),
+    // The sink may take as long as its timeout allows.
+    testSubscription: (id: string) =>
+      post<Schemas['TestOutcome']>(`${pathOf(id)}/test`, { timeoutMs: LONG_MS }),
+    keys: (signal: AbortSignal) => get<Schemas['AccessKeys']>('/keys', { signal }),
+    createKey: (body: KeyRequest) => post<NewKey>('/keys', { body }),
+    revokeKey: (id: string) => remove(`/keys/${encodeURIComponent(id)}`),
     redeliver: (id: string, body: { event: string } | { dead: true }) =>
-      post<Redelivery>(`${pathOf(id)}/redeliver`, body),
+      post<Redelivery>(`${pathOf(id)}/redeliver`, { body }),
   };
 }
 

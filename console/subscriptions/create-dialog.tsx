@@ -1,70 +1,44 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { RETRACTED_TYPE, SUBSCRIBABLE_TYPES, shortType } from '../../service/events/cloud-event';
 import { useConsole } from '../frame/console-context';
 import { Dialog } from '../parts/dialog';
-import { FailureNotice, useAction } from '../parts/feedback';
-import { LinesField, SelectField, TextField } from '../parts/fields';
-import type { Subscription } from '../requests/api';
+import { useAction } from '../parts/feedback';
+import { fieldsOf, type FieldsOf, LinesField, SelectField, TextField } from '../parts/fields';
 import {
   EMPTY_SUBSCRIPTION,
   problemsOf,
   subscriptionRequestOf,
-  type DraftProblems,
   type SubscriptionDraft,
 } from './subscription-draft';
 
-interface Props {
-  onClose: () => void;
-  onCreated: (subscription: Subscription) => void;
-}
-
-export function CreateDialog({ onClose, onCreated }: Props) {
-  const { api, facts } = useConsole();
+export function CreateDialog({ onClose }: { onClose: () => void }) {
+  const { api, facts, setCreated } = useConsole();
   const { isLocal } = facts.network;
   const [draft, setDraft] = useState(EMPTY_SUBSCRIPTION);
-  const { isRunning, failure, run } = useAction();
-  const form = useRef<HTMLFormElement>(null);
-  const problems = problemsOf(failure, draft);
-  useEffect(() => {
-    if (failure) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
-  }, [failure]);
-  // A secret that the answer brings must not be missed.
-  const close = (): void => {
-    if (!isRunning) onClose();
+  const action = useAction();
+  const problems = problemsOf(action.failure, draft);
+  const create = async (): Promise<void> => {
+    const { id: name, config } = await api.createSubscription(subscriptionRequestOf(draft));
+    const { secret: value } = config;
+    const secret = value === undefined ? value : { what: 'secret of Standard Webhooks', value };
+    setCreated({ noun: 'subscription', name, secret });
+    onClose();
   };
   const set = (part: Partial<SubscriptionDraft>): void => setDraft({ ...draft, ...part });
-  const parts = { draft, set, problems };
+  const field = fieldsOf(draft, setDraft, problems);
+  const parts = { draft, set, field };
   return (
-    <Dialog title="Create a subscription" onClose={close}>
-      <form
-        ref={form}
-        onSubmit={(event) => {
-          event.preventDefault();
-          run(async () => onCreated(await api.createSubscription(subscriptionRequestOf(draft))));
-        }}
-      >
-        <TextField
-          label="Sink"
-          isRequired
-          problems={problems.sink}
-          hint={`The https URL that events are sent to.${isLocal ? ' Here also http to this machine.' : ''}`}
-          value={draft.sink}
-          onChange={(sink) => set({ sink })}
-          input={{ type: 'url', name: 'sink', required: true, placeholder: 'https://' }}
-        />
-        <EventChoice {...parts} />
-        <DeliveryOptions {...parts} />
-        <HeaderFields {...parts} />
-        {Object.keys(problems).length === 0 && <FailureNotice failure={failure} />}
-        <p class="buttons">
-          <button type="submit" class="main" aria-disabled={isRunning}>
-            {isRunning ? 'Creating …' : 'Create'}
-          </button>
-          <button type="button" aria-disabled={isRunning} onClick={close}>
-            Cancel
-          </button>
-        </p>
-      </form>
+    <Dialog title="Create a subscription" verb="Create" {...{ action, problems, onClose }} onSubmit={create}>
+      <TextField
+        label="Sink"
+        isRequired
+        hint={`The https URL that events are sent to.${isLocal ? ' Here also http to this machine.' : ''}`}
+        {...field('sink')}
+        input={{ type: 'url', name: 'sink', required: true, placeholder: 'https://' }}
+      />
+      <EventChoice {...parts} />
+      <DeliveryOptions {...parts} />
+      <HeaderFields {...parts} />
     </Dialog>
   );
 }
@@ -72,18 +46,17 @@ export function CreateDialog({ onClose, onCreated }: Props) {
 interface PartProps {
   draft: SubscriptionDraft;
   set: (part: Partial<SubscriptionDraft>) => void;
-  problems: DraftProblems;
+  field: FieldsOf<SubscriptionDraft>;
 }
 
 /** The events that a new subscription gets. */
-function EventChoice({ draft, set, problems }: PartProps) {
+function EventChoice({ draft, set, field }: PartProps) {
   const registries = useConsole().overview?.registries ?? [];
   const { types } = draft;
   return (
     <>
       <SelectField
         label="Registry"
-        problems={problems.source}
         options={[
           ['', 'All registries'],
           ...registries.map(
@@ -91,8 +64,7 @@ function EventChoice({ draft, set, problems }: PartProps) {
               [`urn:service:${chainId}:${registry}`, `${network}, ${registry}`] as const,
           ),
         ]}
-        value={draft.source}
-        onChange={(source) => set({ source })}
+        {...field('source')}
       />
       <fieldset class="choices">
         <legend>Types of events (none chosen: all of the chain)</legend>
@@ -112,18 +84,14 @@ function EventChoice({ draft, set, problems }: PartProps) {
         <LinesField
           label="Tokens"
           hint="Only events of these token ids, one in each line."
-          problems={problems.tokens}
           rows={2}
-          value={draft.tokens}
-          onChange={(tokens) => set({ tokens })}
+          {...field('tokens')}
         />
         <LinesField
           label="Parties"
           hint="Only events that name one of these addresses, one in each line."
-          problems={problems.parties}
           rows={2}
-          value={draft.parties}
-          onChange={(parties) => set({ parties })}
+          {...field('parties')}
         />
       </div>
     </>
@@ -150,7 +118,7 @@ function Choice({ isChosen, onChange, children }: ChoiceProps) {
 }
 
 /** Where a new subscription begins, and how its events are sent. */
-function DeliveryOptions({ draft, set, problems }: PartProps) {
+function DeliveryOptions({ draft, set, field }: PartProps) {
   return (
     <>
       <div class="fields">
@@ -161,16 +129,13 @@ function DeliveryOptions({ draft, set, problems }: PartProps) {
             ['beginning', 'From the beginning'],
             ['block', 'From a block on'],
           ]}
-          value={draft.startFrom}
-          onChange={(startFrom) => set({ startFrom: startFrom as SubscriptionDraft['startFrom'] })}
+          {...field('startFrom')}
         />
         {draft.startFrom === 'block' && (
           <TextField
             label="Block"
             isRequired
-            problems={problems.block}
-            value={draft.block}
-            onChange={(block) => set({ block })}
+            {...field('block')}
             input={{ type: 'number', min: 0, step: 1, required: true }}
           />
         )}
@@ -180,8 +145,7 @@ function DeliveryOptions({ draft, set, problems }: PartProps) {
             ['application/json', 'application/json'],
             ['application/cloudevents+json', 'application/cloudevents+json'],
           ]}
-          value={draft.contentType}
-          onChange={(contentType) => set({ contentType: contentType as SubscriptionDraft['contentType'] })}
+          {...field('contentType')}
         />
       </div>
       <fieldset class="choices">

@@ -1,9 +1,11 @@
 import { shortType } from '../../service/events/cloud-event';
 import type { Subscription } from '../requests/api';
-import { shortened } from '../text/words';
+import { withShortHex } from '../text/words';
+
+type Rules = Pick<Subscription, 'source' | 'types' | 'filters'>;
 
 /** The events that a subscription gets, in words: one condition in each line. */
-export function conditionsOf({ source, types, filters = [] }: Subscription): string[] {
+export function conditionsOf({ source, types, filters = [] }: Rules): string[] {
   const registry = source?.replace(/^urn:service:/, '');
   const conditions = [
     ...(registry === undefined ? [] : [`of the registry ${registry}`]),
@@ -11,7 +13,7 @@ export function conditionsOf({ source, types, filters = [] }: Subscription): str
     ...filters.map(wordsOf),
   ];
   if (conditions.length === 0) return ['all events of all registries'];
-  return conditions.map((words) => words.replace(/(0x)?[0-9a-fA-F]{40,}/g, (hex) => shortened(hex)));
+  return conditions.map(withShortHex);
 }
 
 /** A filter has one member, its dialect. The types of the API leave filters within others open. */
@@ -21,8 +23,9 @@ function wordsOf(filter: object): string {
   if (dialect === 'parties') return `that name ${namesOf(value, '', 'addresses')}`.trim();
   if (dialect === 'not') return `not (${wordsOf(value as object)})`;
   if (dialect === 'all' || dialect === 'any') {
-    const parts = (value as object[]).map((part) => `(${wordsOf(part)})`);
-    return parts.join(dialect === 'all' ? ' and ' : ' or ');
+    const parts = (value as object[]).map(wordsOf);
+    if (parts.length === 1) return parts.join('');
+    return parts.map((part) => `(${part})`).join(dialect === 'all' ? ' and ' : ' or ');
   }
   const verb = VERBS[dialect] ?? dialect;
   return Object.entries(value as Record<string, string>)

@@ -24,7 +24,7 @@ interface Props {
 }
 
 export function SubscriptionCard({ subscription, onChange }: Props) {
-  const { id, sink, config, failingSince } = subscription;
+  const { id, sink, config, failingSince, scope } = subscription;
   const mayChange = useMayChange();
   const heading = useId();
   return (
@@ -58,6 +58,7 @@ export function SubscriptionCard({ subscription, onChange }: Props) {
               </div>
             )),
           ],
+          ['Scope of its key', scope && conditionsOf({ filters: scope }).join(', and ')],
           ['Protocol', protocolOf(subscription)],
           ['Deliveries', <a href={hrefOf('deliveries', { subscription: id })}>Show its deliveries</a>],
         ]}
@@ -140,7 +141,13 @@ function Buttons({ subscription, onChange }: Props) {
       )}
       <FailureNotice failure={failure} />
       {isDeleting && (
-        <DeleteDialog subscription={subscription} onClose={() => setDeleting(false)} onDeleted={onChange} />
+        <DeleteDialog
+          subscription={subscription}
+          onClose={() => {
+            setDeleting(false);
+            onChange();
+          }}
+        />
       )}
     </>
   );
@@ -149,13 +156,12 @@ function Buttons({ subscription, onChange }: Props) {
 interface DeleteProps {
   subscription: Subscription;
   onClose: () => void;
-  onDeleted: () => void;
 }
 
 /** Asks before a subscription is deleted, and again if events would be lost. */
-function DeleteDialog({ subscription: { id, sink }, onClose, onDeleted }: DeleteProps) {
+function DeleteDialog({ subscription: { id, sink }, onClose }: DeleteProps) {
   const { api, announce } = useConsole();
-  const { isRunning, failure, run } = useAction();
+  const action = useAction();
   const [undelivered, setUndelivered] = useState<string>();
   const remove = async (): Promise<void> => {
     try {
@@ -168,10 +174,15 @@ function DeleteDialog({ subscription: { id, sink }, onClose, onDeleted }: Delete
     }
     announce('The subscription is deleted.');
     onClose();
-    onDeleted();
   };
   return (
-    <Dialog title="Delete the subscription" onClose={onClose}>
+    <Dialog
+      title="Delete the subscription"
+      verb={undelivered === undefined ? 'Delete' : 'Delete with its undelivered events'}
+      isDanger
+      {...{ action, onClose }}
+      onSubmit={remove}
+    >
       <p>
         <ShownText text={sink} longest={200} /> gets no further event. The page Deliveries no longer shows its
         deliveries.
@@ -181,15 +192,6 @@ function DeleteDialog({ subscription: { id, sink }, onClose, onDeleted }: Delete
           <ShownText text={undelivered} />
         </Notice>
       )}
-      <FailureNotice failure={failure} />
-      <p class="buttons">
-        <button type="button" class="danger" aria-disabled={isRunning} onClick={() => run(remove)}>
-          {undelivered === undefined ? 'Delete' : 'Delete with its undelivered events'}
-        </button>
-        <button type="button" autofocus onClick={onClose}>
-          Cancel
-        </button>
-      </p>
     </Dialog>
   );
 }

@@ -1,6 +1,7 @@
-import { problemAt, type FieldProblem } from '../parts/field-problem';
+import { problemsAt, type FieldProblem } from '../parts/field-problem';
 import type { SubscriptionRequest } from '../requests/api';
 import type { RequestFailure } from '../requests/request';
+import { linesOf } from '../text/words';
 
 /** The content of the form of a new subscription, at first. */
 export const EMPTY_SUBSCRIPTION = {
@@ -56,21 +57,11 @@ export type DraftProblems = Partial<
 
 /** The fields for which the request was refused, each with its problem. */
 export function problemsOf(failure: RequestFailure | undefined, draft: SubscriptionDraft): DraftProblems {
-  const pointers = {
+  return problemsAt(failure, {
     sink: '/sink',
     source: '/source',
     tokens: '/filters/0/tokens',
     parties: `/filters/${linesOf(draft.tokens).length > 0 ? 1 : 0}/parties`,
     block: '/config/startFrom',
-  };
-  return Object.fromEntries(
-    Object.entries(pointers).flatMap(([field, pointer]) => {
-      const problem = problemAt(failure, pointer);
-      return problem ? [[field, [problem]]] : [];
-    }),
-  );
-}
-
-function linesOf(text: string): string[] {
-  return text.split(/[\s,]+/).filter((line) => line !== '');
+  });
 }

@@ -20,6 +20,14 @@ export function durationOf(seconds: number): string {
   return found ? countOf(Math.floor((seconds * 1000) / found.ms), found.unit) : 'less than a second';
 }
 
+/** A duration for comparing: `1,234 ms`, `61.5 s`; from an hour on, in its largest unit. */
+export function millisecondsOf(ms: number): string {
+  const size = Math.abs(ms);
+  const sign = ms < 0 ? '−' : '';
+  if (size < 10_000) return `${sign}${size.toLocaleString('en')} ms`;
+  return `${sign}${size < 3_600_000 ? `${(size / 1000).toFixed(1)} s` : durationOf(size / 1000)}`;
+}
+
 /** A number with its noun: `1 attempt`, `2 attempts`. */
 export function countOf(count: number, noun: string, plural = `${noun}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? noun : plural}`;
@@ -73,6 +81,16 @@ export function jsonFileName(text: string): string {
 export function accountName(address: string, accounts: readonly string[]): string | undefined {
   const index = accounts.findIndex((account) => account.toLowerCase() === address.toLowerCase());
   return index < 0 ? undefined : `account ${index}`;
+}
+
+/** Shortens the addresses and token ids in a text. */
+export function withShortHex(text: string): string {
+  return text.replace(/(0x)?[0-9a-fA-F]{40,}/g, (hex) => shortened(hex));
+}
+
+/** The entries of a field of several lines. */
+export function linesOf(text: string): string[] {
+  return text.split(/[\s,]+/).filter((line) => line !== '');
 }
 
 export function capitalised(text: string): string {

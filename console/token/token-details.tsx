@@ -1,15 +1,16 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { type Bar, type Stage, timelineOf, waterfallOf } from '../../client/timeline';
 import { accountNames } from '../../cli/terminal/printable';
 import type { KnownToken } from '../../service/answers/views';
 import type { EscrowState } from '../../service/registry/read-token-state';
-import { shortType } from '../deliveries/delivery-parts';
+import { shortType, SubscriptionName } from '../deliveries/delivery-parts';
 import { useConsole } from '../frame/console-context';
 import { DownloadButton, ProgressLine, saveJson } from '../issuing/issued-document';
 import { FailureNotice, useAction } from '../parts/feedback';
 import { Table, type Column } from '../parts/table';
 import { FactsList, Hex, Party, ShortForms, ShownText } from '../parts/values';
+import { millisecondsOf } from '../text/words';
 import { EndorsementChain } from './endorsement-chain';
 import { explorerLink, sentenceOf } from './token-words';
 
@@ -70,9 +71,9 @@ export function TokenDetails({ token, hasCredential }: { token: KnownToken; hasC
           {state.state !== 'not minted' && <EvidenceButton token={token} />}
         </p>
       </section>
-      <Waterfall token={token} />
       <NextOperations token={token} />
       <EndorsementChain token={token} hasCredential={hasCredential} />
+      <Waterfall token={token} />
     </ShortForms.Provider>
   );
 }
@@ -143,35 +144,60 @@ function StateDiagram({ state }: { state: State }) {
   );
 }
 
-const STAGE_COLUMNS: readonly Column<Stage & Bar>[] = [
+/** A stage with its bar. `after`: milliseconds after the first stage began. */
+type StageRow = Stage & Bar & { after: number };
+
+const STAGE_COLUMNS: readonly Column<StageRow>[] = [
   {
     head: 'Stage',
-    cell: ({ stage, event }) => (event === null ? stage : `${stage} of ${shortType(event)}`),
+    cell: ({ stage, event, subscription }) =>
+      event === null || subscription === null ? (
+        stage
+      ) : (
+        <span>
+          {stage} of {shortType(event)} to <SubscriptionName id={subscription} />
+        </span>
+      ),
   },
-  { head: 'Subscription', cell: ({ subscription }) => subscription ?? '' },
   {
-    head: 'When',
-    cell: ({ from, to }) => (
-      <svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
-        <rect x={Math.min(from * 100, 99)} width={Math.max((to - from) * 100, 1)} height="1" />
-      </svg>
+    head: 'Begins',
+    cell: ({ from, to, after }) => (
+      <div class="begin">
+        <svg class="bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true">
+          <rect x={Math.min(from * 100, 99)} width={Math.max((to - from) * 100, 1)} height="1" />
+        </svg>
+        <span class="dim">at {millisecondsOf(after)}</span>
+      </div>
     ),
   },
-  {
-    head: 'Duration',
-    isNumber: true,
-    cell: ({ milliseconds }) =>
-      milliseconds === null ? 'under way' : `${milliseconds.toLocaleString('en')} ms`,
-  },
-  { head: 'Error', cell: ({ error }) => error !== null && <ShownText text={error} /> },
+  { head: 'Duration', isNumber: true, cell: (stage) => tookOf(stage) },
 ];
+
+const ERROR_COLUMN: Column<StageRow> = {
+  head: 'Error',
+  cell: ({ error }) => error !== null && <ShownText text={error} />,
+};
+
+/** Stages that are shown at first: a receiver that is away for days gets very many attempts. */
+const MOST_STAGES = 40;
+
+function tookOf({ milliseconds, error }: Stage): string {
+  if (milliseconds === null) return error === null ? 'under way' : 'failed';
+  return milliseconds === 0 ? 'less than 1 ms' : millisecondsOf(milliseconds);
+}
 
 /** How long each stage of the document took, from its request to its subscribers. */
 function Waterfall({ token }: { token: KnownToken }) {
+  const [isWhole, setWhole] = useState(false);
   const stages = timelineOf(token);
   if (stages.length === 0) return null;
   const bars = waterfallOf(stages);
-  const rows = stages.map((stage, index) => ({ ...stage, ...(bars[index] ?? { from: 0, to: 1 }) }));
+  const rows = stages.map((stage, index) => ({
+    ...stage,
+    ...(bars[index] ?? { from: 0, to: 1 }),
+    after: stage.startedAt - (stages[0]?.startedAt ?? 0),
+  }));
+  const hasFailed = stages.some(({ error }) => error !== null);
   return (
     <section class="card" aria-labelledby="timeline">
       <h2 id="timeline">From the request to the subscribers</h2>
@@ -181,12 +207,17 @@ function Waterfall({ token }: { token: KnownToken }) {
         </p>
       )}
       <Table
-        caption="Stages of the document, in the order of their begins"
-        columns={STAGE_COLUMNS}
-        rows={rows}
+        caption="Stages of the document"
+        columns={hasFailed ? [...STAGE_COLUMNS, ERROR_COLUMN] : STAGE_COLUMNS}
+        rows={isWhole ? rows : rows.slice(0, MOST_STAGES)}
         keyOf={(row) => `${rows.indexOf(row)}`}
         empty="None has begun."
       />
+      {rows.length > MOST_STAGES && (
+        <button type="button" aria-expanded={isWhole} onClick={() => setWhole(!isWhole)}>
+          {isWhole ? 'Show less' : `Show all ${rows.length.toLocaleString('en')} stages`}
+        </button>
+      )}
     </section>
   );
 }

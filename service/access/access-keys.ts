@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { cut, RequestError } from '../base/errors';
 import { isWellFormed, members, must, shaped } from '../base/json';
 import { timeAt, type Clock } from '../base/time';
+import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
 import type { AccessKeysTable, Schema } from '../database/schema';
 import type { Filter } from '../events/select-events';
@@ -144,8 +145,9 @@ export function createAccessKeys(database: Database, clock: Clock, onEnded: () =
   async function endOld(): Promise<void> {
     const now = clock.now();
     if (await pauseOwnerless(database, now)) await onEnded();
-    await db
-      .deleteFrom('access_keys')
+    const old = await db
+      .selectFrom('access_keys')
+      .select('id')
       .where((eb) =>
         eb.or([
           eb('expires_at', '<', now - KEPT_MS),
@@ -160,6 +162,16 @@ export function createAccessKeys(database: Database, clock: Clock, onEnded: () =
           .where('subscriptions.owner', 'is not', null),
       )
       .execute();
+    const drop = (some: typeof old) =>
+      db
+        .deleteFrom('access_keys')
+        .where(
+          'id',
+          'in',
+          some.map(({ id }) => id),
+        )
+        .execute();
+    await inBatches(old, drop);
   }
 
   return {

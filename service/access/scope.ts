@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { checksummed } from '../base/checksums';
 import { members, must } from '../base/json';
 import { registryName, type RegistryName } from '../base/registry-name';
-import { sourceOf } from '../events/cloud-event';
 import type { Filter } from '../events/select-events';
 import { tokenIdHexOf, tokenIdOrUndefined } from '../registry/token-id-forms';
 
@@ -22,16 +21,21 @@ export interface Scope {
 /** Entries of each list. */
 const MOST_ENTRIES = 100;
 
-const PARTS = /^(urn:service|eip155):([1-9]\d{0,14}):(0x[0-9a-fA-F]{40})(?:\/([0-9a-zA-Z]{1,78}))?$/;
+const FORM = /^(urn:service|eip155):([1-9]\d{0,14}):(0x[0-9a-fA-F]{40})(?:\/([0-9a-zA-Z]{1,78}))?$/;
 
-/** The parts of an entry; undefined for a text of another form. */
-function partsOf(text: string) {
-  const [, prefix, chain, address = '', token] = PARTS.exec(text) ?? [];
-  if (checksummed(address) === undefined) return undefined;
-  return { prefix, registry: registryName(Number(chain), address), token };
+/** Brings entries of a form to one text. The function returns undefined for other forms. */
+function normalised(prefix: 'urn:service' | 'eip155', hasToken = false) {
+  return (text: string): string | undefined => {
+    const [, given, chain, address = '', token] = FORM.exec(text) ?? [];
+    if (given !== prefix || checksummed(address) === undefined) return undefined;
+    const name = `${prefix}:${registryName(Number(chain), address)}`;
+    const tokenId = tokenIdOrUndefined(token ?? '');
+    if (hasToken) return tokenId === undefined ? undefined : `${name}/${tokenIdHexOf(tokenId)}`;
+    return token === undefined ? name : undefined;
+  };
 }
 
-/** A list whose entries become texts of one form: addresses in lower case, token ids in decimals. */
+/** A list whose entries become texts of one form: addresses in lower case, token ids with 64 digits. */
 function list(description: string, form: string, written: (text: string) => string | undefined) {
   const entry = z.string().transform((text, context) => {
     const right = written(text);
@@ -52,30 +56,22 @@ export function partyOf(account: RegistryName): string {
   return `eip155:${account}`;
 }
 
-function registryOf(text: string): string | undefined {
-  const { prefix, registry, token } = partsOf(text) ?? {};
-  return prefix === 'eip155' || token !== undefined ? undefined : registry && sourceOf(registry);
-}
-
-function tokenOf(text: string): string | undefined {
-  const { prefix, registry, token } = partsOf(text) ?? {};
-  const tokenId = token === undefined || prefix === 'eip155' ? undefined : tokenIdOrUndefined(token);
-  return tokenId === undefined ? undefined : registry && `${sourceOf(registry)}/${tokenIdHexOf(tokenId)}`;
-}
-
-function accountOf(text: string): string | undefined {
-  const { prefix, registry, token } = partsOf(text) ?? {};
-  return prefix !== 'eip155' || token !== undefined ? undefined : registry && partyOf(registry);
-}
-
 /** The member `scope` of a key. */
 export const SCOPE = members('scope', {
-  registries: list('Registries: `urn:service:<chain id>:<address>`.', 'the source of a registry', registryOf),
-  tokens: list('Tokens: `urn:service:<chain id>:<address>/<token id>`.', 'a token of a registry', tokenOf),
+  registries: list(
+    'Registries: `urn:service:<chain id>:<address>`.',
+    'the source of a registry',
+    normalised('urn:service'),
+  ),
+  tokens: list(
+    'Tokens: `urn:service:<chain id>:<address>/<token id>`.',
+    'a token of a registry',
+    normalised('urn:service', true),
+  ),
   parties: list(
     'Accounts: `eip155:<chain id>:<address>`. An event is seen if its payload has one of these addresses.',
     'an account on a chain',
-    accountOf,
+    normalised('eip155'),
   ),
 }).refine(
   (scope) => Object.values(scope).some((entries) => entries !== undefined),

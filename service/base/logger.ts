@@ -1,5 +1,5 @@
 import pino, { type DestinationStream, type Logger as PinoLogger } from 'pino';
-import { codeOf, cut, ServiceError } from './errors';
+import { codeOf, cut, messageOf, ServiceError } from './errors';
 import { escaped } from './printable';
 
 /** Structured log, one JSON object a line. */
@@ -63,6 +63,23 @@ function printedError(thrown: unknown, fit: (text: string) => string, depth: num
     }),
     stack: isOurs || depth > 0 ? undefined : stack && fit(stack),
     cause: cause === undefined || depth === MAX_CAUSES ? undefined : printedError(cause, fit, depth + 1),
+  };
+}
+
+/**
+ * Makes work that never rejects of work that may fail. Of failures that follow each other, the first is
+ * logged.
+ */
+export function loggedOnce(logger: Logger, problem: string, work: () => Promise<void>): () => Promise<void> {
+  let isFailing = false;
+  return async () => {
+    try {
+      await work();
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing) logger.warn({ error }, `${problem}: ${messageOf(error)}`);
+      isFailing = true;
+    }
   };
 }
 

@@ -250,11 +250,8 @@ export function isParameterRefused(thrown: unknown): boolean {
 const METHOD_NOT_FOUND = -32601;
 /** Code of a node that has removed old blocks (https://eips.ethereum.org/EIPS/eip-4444). */
 const PRUNED_HISTORY = 4444;
-const ABSENT_BLOCKS = new RegExp(
-  'not found|unknown block|prun(ed|ing)|missing trie node|' +
-    'histor\\w* .{0,20}unavailable|block .{0,40}not available',
-  'i',
-);
+const ABSENT_BLOCKS =
+  /not found|unknown block|prun(ed|ing)|missing trie node|histor\w* .{0,20}unavailable|block .{0,40}not available/i;
 
 /**
  * Whether a node says that it has no such block, as geth does: "finalized block not found", or that it does

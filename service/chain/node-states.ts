@@ -257,9 +257,9 @@ export class NodeStates {
     return number + MOST_BEHIND < highest && this.time.elapsed() - since >= STILL_BLOCKS * blockTimeMs;
   }
 
-  /** Whether a node is behind, but not yet for so long that it is away. */
+  /** Whether a node is behind, but not yet for so long that it is away. It does not matter after the end. */
   get isAnyBehind(): boolean {
-    return this.nodes.some((node) => this.#of(node).state.kind === 'behind');
+    return !this.#isClosed && this.nodes.some((node) => this.#of(node).state.kind === 'behind');
   }
 
   /** Notes that a node gave another answer than two others. */
@@ -269,11 +269,8 @@ export class NodeStates {
     record.troubledAt = this.time.elapsed();
     record.differences++;
     record.lastDifference = { at: this.time.now(), block, difference };
-    if (isNew)
-      this.logger?.warn(
-        { node: node.name, block, difference },
-        'a node differs from two others: it is not believed',
-      );
+    const line = { node: node.name, block, difference };
+    if (isNew) this.logger?.warn(line, 'a node differs from two others: it is not believed');
   }
 
   close(): void {

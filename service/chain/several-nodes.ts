@@ -72,7 +72,6 @@ export class SeveralNodes implements Chain {
   /** Answers of one node that another one is to confirm. */
   readonly #unconfirmed = new Map<string, { vote: Vote; at: number }>();
   #cancelComparing: (() => void) | undefined;
-  #isClosed = false;
 
   constructor(
     private readonly states: NodeStates,
@@ -139,7 +138,6 @@ export class SeveralNodes implements Chain {
   }
 
   close(): void {
-    this.#isClosed = true;
     this.#cancelComparing?.();
     this.states.close();
     if (this.quorum === 'two') this.unanimous.close();
@@ -235,7 +233,7 @@ export class SeveralNodes implements Chain {
 
   /** Looks at the heads again soon if a node may be behind, so that it is left out in time. */
   #compareAgain(): void {
-    if (!this.states.isAnyBehind || this.#cancelComparing !== undefined || this.#isClosed) return;
+    if (!this.states.isAnyBehind || this.#cancelComparing !== undefined) return;
     this.#cancelComparing = this.time.later(COMPARE_AGAIN_MS, () => {
       this.#cancelComparing = undefined;
       this.#agreeOnTag('latest').catch(() => undefined);

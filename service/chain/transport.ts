@@ -71,11 +71,8 @@ export function createHttpTransport(
   const { origin, pathname, search } = new URL(bare);
   const place = { origin, path: pathname + search, method: 'POST', headers } as const;
   const dispatcher = new Agent({ connect: { timeout: timeoutMs }, connections });
-  const turns = createSemaphore(
-    time,
-    { permits: LARGE_AT_ONCE, waiting: Infinity, waitMs: timeoutMs },
-    'Too many large answers of the node at once.',
-  );
+  const large = { permits: LARGE_AT_ONCE, waiting: Infinity, waitMs: timeoutMs };
+  const turns = createSemaphore(time, large, 'Too many large answers of the node at once.');
   async function post(body: string): Promise<Answered & { body: Buffer | undefined }> {
     const chunks: Buffer[] = [];
     let bytes = 0;

@@ -104,7 +104,7 @@ export async function startApp(
       time,
       lifecycle,
       isDatabaseRemoved: () => database.isRemoved(),
-      callersAtOnce: creatingAtOnce(connections),
+      ...requestsAtOnce(connections),
       bodyLimits: { large: { permits: config.largeBodiesAtOnce } },
     });
     const handle = app.callback();
@@ -180,9 +180,11 @@ export function mostConnections(
 /** Connections reserved for requests that do not wait, such as GET /health. */
 const OF_OTHER_REQUESTS = 8;
 
-/** The highest number of concurrent requests that create documents, or wait for events. */
-export function creatingAtOnce(callers: number): number {
-  return callers - OF_OTHER_REQUESTS;
+/** The highest numbers of concurrent requests that create documents, and that wait for events. */
+export function requestsAtOnce(callers: number): { callersAtOnce: number; waitsAtOnce: number } {
+  const most = callers - OF_OTHER_REQUESTS;
+  const waitsAtOnce = Math.floor(most / 3);
+  return { callersAtOnce: most - waitsAtOnce, waitsAtOnce };
 }
 
 /** The lowest common limit, for systems that do not report theirs. */

@@ -59,8 +59,7 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
     });
   };
   const keys = createAccessKeys(database, time, onChanged);
-  // Without ADMIN_API_KEY no key opens anything, and their subscriptions deliver until they end.
-  const endingKeys = repeat(time, endKeys(core, keys), END_KEYS_EVERY_MS);
+  const endingKeys = startEndingKeys(core, keys);
   return {
     keys: adminApiKey === undefined ? undefined : keys,
     registries: new Registries({
@@ -85,11 +84,22 @@ export function startKeyedApi(core: Core, lines: Lines, sources: SnapshotSources
 /** How soon subscriptions pause after the last key of their owner has ended. */
 const END_KEYS_EVERY_MS = 5_000;
 
-function endKeys({ logger }: Core, keys: AccessKeys): () => Promise<void> {
-  return () =>
-    keys.endOld().catch((error: unknown) => {
-      logger.warn({ error }, `keys that have ended cannot be looked for now: ${messageOf(error)}`);
-    });
+/** Pauses the subscriptions of keys that have ended, also while no key is accepted. */
+function startEndingKeys({ time, logger }: Core, keys: AccessKeys): { stop(): Promise<void> } {
+  let isFailing = false;
+  return repeat(
+    time,
+    async () => {
+      try {
+        await keys.endOld();
+        isFailing = false;
+      } catch (error) {
+        if (!isFailing) logger.warn({ error }, `ended keys cannot be looked for now: ${messageOf(error)}`);
+        isFailing = true;
+      }
+    },
+    END_KEYS_EVERY_MS,
+  );
 }
 
 function subscriptionsOf(

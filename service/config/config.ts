@@ -120,6 +120,7 @@ export function loadConfig(environment?: Settings): Config {
   const file = readConfigFile(paths.serviceConfig);
   const { net: network, nodeEnv, ...values } = valuesOf(settings);
   const following = followingOf(settings, file);
+  const dataDir = values.databaseUrl === undefined ? paths.dataDir : undefined;
   return {
     ...values,
     ...paths,
@@ -136,10 +137,6 @@ export function loadConfig(environment?: Settings): Config {
     ...following,
     mintConfirmations: following.ownRegistry?.confirmations ?? network.confirmations,
     secrets: secretsOf(settings, file),
-    warnings: warningsOf(settings, {
-      ...paths,
-      envFile,
-      dataDir: values.databaseUrl === undefined ? paths.dataDir : undefined,
-    }),
+    warnings: warningsOf(settings, { ...paths, envFile, dataDir }),
   };
 }

@@ -83,18 +83,18 @@ export function readConfigFile(path: string): ConfigFile {
   const problems = problemsOf(parsed.error).map(
     ({ path, problem }) => `${path.join('.') || '(top)'}: ${problem}`,
   );
-  throw new ConfigurationError('CONFIGURATION_INVALID', `${path}: ${problems.join('; ')}`);
+  throw invalid(`${path}: ${problems.join('; ')}`);
 }
 
 /** The error of `JSON.parse` is not shown: it quotes the text around the mistake, which may be a key. */
 function parse(content: Buffer, path: string): unknown {
   const { repeated } = scanJson(content);
-  if (repeated !== undefined)
-    throw new ConfigurationError('CONFIGURATION_INVALID', `${path}: ${repeated} occurs twice; keep one.`);
-  return parseJson(
-    content,
-    (problem) => new ConfigurationError('CONFIGURATION_INVALID', `${path} is not JSON: ${problem}.`),
-  );
+  if (repeated !== undefined) throw invalid(`${path}: ${repeated} occurs twice; keep one.`);
+  return parseJson(content, (problem) => invalid(`${path} is not JSON: ${problem}.`));
+}
+
+function invalid(message: string): ConfigurationError {
+  return new ConfigurationError('CONFIGURATION_INVALID', message);
 }
 
 /** A registry whose events are read and delivered. */
@@ -227,8 +227,8 @@ function entriesOf(settings: Settings, { registries = [] }: ConfigFile): Registr
   const twice = keys.findIndex((key, index) => keys.indexOf(key) !== index);
   if (twice >= 0) {
     const first = keys.indexOf(keys[twice] ?? '');
-    const message = `registries.${twice} is the same registry as registries.${first}.`;
-    throw new ConfigurationError('CONFIGURATION_INVALID', `service.config.json: ${message} List it once.`);
+    const problem = `registries.${twice} is the same registry as registries.${first}`;
+    throw invalid(`service.config.json: ${problem}. List it once.`);
   }
   const address = settingOf(settings, 'TOKEN_REGISTRY_ADDRESS');
   if (address === undefined) return registries;

@@ -32,11 +32,8 @@ export function parsed<Value>(read: (text: string) => Value | undefined, problem
     } catch {
       // The message of a library may hold the value.
     }
-    return refuse(
-      context,
-      problem.replace('{value}', () => shown(given)),
-      remedy,
-    );
+    const message = problem.replace('{value}', () => shown(given));
+    return refuse(context, message, remedy);
   });
 }
 

@@ -46,7 +46,8 @@ export interface FeedsTable {
    */
   feed: string;
   next_block: number;
-  last_block_hash: string | null;
+  /** Only of feeds that early versions read: `blocks` has the hash of the last block. */
+  last_block_hash: Defaulted<string | null>;
   /** Incremented by each reader of the feed; writes of earlier readers are refused. */
   epoch: Defaulted<number>;
   /** 1: nothing is delivered until the blocks read so far have been compared with the chain. */
@@ -255,9 +256,6 @@ interface DeadLettersTable {
   event: number;
   died_at: number;
   attempts: number;
-  /** HTTP status of the last attempt. */
-  status: number | null;
-  error: string | null;
 }
 
 /** Events that were delivered, or may have been, from blocks that were orphaned. */

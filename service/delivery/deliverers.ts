@@ -1,6 +1,5 @@
 import { sql, type Transaction } from 'kysely';
-import { messageOf } from '../base/errors';
-import type { Logger } from '../base/logger';
+import { loggedOnce, type Logger } from '../base/logger';
 import { repeat, untilAborted, within, type Time } from '../base/time';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
@@ -119,17 +118,13 @@ export function createDeliverers(
   let last = Promise.resolve();
   /** A look that has not begun. */
   let next: Promise<void> | undefined;
-  async function lookOnce(): Promise<void> {
+  const lookOnce = loggedOnce(logger, 'the shares of deliveries cannot be renewed', async () => {
     next = undefined;
     const looked = new Map(parts);
-    try {
-      const agreed = await db.transaction().execute((transaction) => lookAt(looked, transaction));
-      for (const { part, division } of agreed) part.divisions = [division];
-      lookedAt = begunAt;
-    } catch (error) {
-      logger.warn({ error }, `the shares of deliveries cannot be renewed: ${messageOf(error)}`);
-    }
-  }
+    const agreed = await db.transaction().execute((transaction) => lookAt(looked, transaction));
+    for (const { part, division } of agreed) part.divisions = [division];
+    lookedAt = begunAt;
+  });
 
   /** Looks after the look under way. Those who ask meanwhile share it. */
   function look(): Promise<void> {

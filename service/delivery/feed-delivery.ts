@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Lifecycle } from '../base/lifecycle';
 import { type Time, pause, repeat } from '../base/time';
 import { messageOf } from '../base/errors';
-import type { Logger } from '../base/logger';
+import { loggedOnce, type Logger } from '../base/logger';
 import type { Database } from '../database/database';
 import { changesSince, NO_VERSION } from '../outbox/changes';
 import { channelsOf, type Channel } from '../outbox/channels';
@@ -56,14 +56,14 @@ const FOLLOW_AGAIN_AFTER_MS = 2_000;
 interface Running {
   channel: Channel;
   worker: DeliveryWorker;
+  /** Its last deliveries are under way. It is started again only after they end. */
+  ended?: Promise<void>;
 }
 
 /** Delivers each channel of a feed to its webhook. The channels do not wait for each other. */
 export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   const { database, time, logger, slots, deliverers } = options;
   const running = new Map<number, Running>();
-  /** Channels whose last deliveries are under way. A channel is started again only after they end. */
-  const ending = new Map<number, { worker: DeliveryWorker; ended: Promise<void> }>();
   /** Channels without a sink in this process. */
   const lacking = new Set<number>();
   /** The channels whose stored events are being enqueued. */
@@ -111,11 +111,8 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   }
 
   /** A slow receiver may take long to answer its last delivery, and no other channel waits for that. */
-  function endChannel({ channel: { channel }, worker }: Running): Promise<void> {
-    running.delete(channel);
-    const ended = worker.stop().finally(() => ending.delete(channel));
-    ending.set(channel, { worker, ended });
-    return ended;
+  function endChannel(one: Running): Promise<void> {
+    return (one.ended ??= one.worker.stop().finally(() => running.delete(one.channel.channel)));
   }
 
   /** Reads the subscriptions that have changed, and follows their changes. */
@@ -123,7 +120,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     if (deliveredFeed === undefined || stopping.signal.aborted) return;
     const changes = await changesSince(database.db, version);
     // Without a change, events may have been enqueued again.
-    if (changes.subjects?.size === 0) wake(await dueChannels(database.db, deliveredFeed, time.now()));
+    if (changes.subjects?.size === 0) await wakeDue(deliveredFeed);
     else await follow(deliveredFeed, changes.subjects);
     version = changes.version;
   }
@@ -136,7 +133,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     if (names === undefined) for (const channel of lacking) if (!stored.has(channel)) lacking.delete(channel);
     for (const delivered of running.values()) {
       const { channel, subscription, changedAt, definition } = delivered.channel;
-      if (names?.has(subscription) === false) continue;
+      if (delivered.ended || names?.has(subscription) === false) continue;
       const now = stored.get(channel);
       if (now?.changedAt !== changedAt || now.definition !== definition) {
         const again = (): void => followLater(feed, subscription);
@@ -146,14 +143,14 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
       delivered.channel = now;
       if (now.state !== 'active') delivered.worker.hold();
     }
-    for (const channel of channels)
-      if (!running.has(channel.channel) && !ending.has(channel.channel)) await startChannel(feed, channel);
+    for (const channel of channels) if (!running.has(channel.channel)) await startChannel(feed, channel);
     for (const channel of channels)
       if (channel.isFilling && !filling.has(channel.channel)) {
         const filled = fill(feed, channel).finally(() => filling.delete(channel.channel));
         filling.set(channel.channel, filled);
       }
-    wake(names === undefined ? await dueChannels(database.db, feed, time.now()) : stored.keys());
+    if (names === undefined) await wakeDue(feed);
+    else wake(stored.keys());
   }
 
   /** Enqueues the stored events of a channel that began in the past. */
@@ -182,12 +179,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
    * each channel, hundreds of idle subscriptions would keep the database busy.
    */
   async function wakeDue(feed: string): Promise<void> {
-    if (running.size === 0) return;
-    try {
-      wake(await dueChannels(database.db, feed, time.now()));
-    } catch (error) {
-      logger.error({ error }, `due deliveries cannot be looked for: ${messageOf(error)}`);
-    }
+    if (running.size > 0) wake(await dueChannels(database.db, feed, time.now()));
   }
 
   function followLater(feed: string, subscription: string): void {
@@ -201,20 +193,18 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
   }
 
   async function endAll(): Promise<void> {
-    for (const one of running.values()) void endChannel(one);
-    await Promise.all([...ending.values()].map(({ ended }) => ended));
+    await Promise.all([...running.values()].map(endChannel));
     if (deliveredFeed !== undefined) await deliverers.leave(deliveredFeed);
   }
 
-  const fit = (): boolean =>
-    [...running.values(), ...ending.values()].every(({ worker }) => worker.isWithinShare());
+  const fit = (): boolean => [...running.values()].every(({ worker }) => worker.isWithinShare());
 
   return {
     start: (feed) =>
       inTurn(async () => {
         // A start may have failed midway. A standby process may have opened the feed before its channels were
         // stored.
-        const isStarted = feed === deliveredFeed && waking !== undefined && running.size + ending.size > 0;
+        const isStarted = feed === deliveredFeed && waking !== undefined && running.size > 0;
         if (isStarted || stopping.signal.aborted) return;
         await waking?.stop();
         waking = undefined;
@@ -223,7 +213,8 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
         await deliverers.join(feed, { fit, lacking });
         version = NO_VERSION;
         await refresh();
-        waking = repeat(time, () => wakeDue(feed), LOOK_EVERY_MS);
+        const look = loggedOnce(logger, 'due deliveries cannot be looked for', () => wakeDue(feed));
+        waking = repeat(time, look, LOOK_EVERY_MS);
       }),
     refresh: () => inTurn(refresh),
     wake,

@@ -55,8 +55,7 @@ export function createFetchingBytes(
 type Ask = (url: URL) => Promise<FetchedBytes | URL>;
 
 async function fetchBytes(url: URL, askOne: Ask): Promise<FetchedBytes> {
-  if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isThisMachine(url.hostname)))
-    return { kind: 'refused', url: url.href, problem: 'is not https://' };
+  if (!isSafe(url)) return { kind: 'refused', url: url.href, problem: 'is not https://' };
   const first = await follow(url, askOne);
   const plain = plainUrlOf(url);
   if (first.kind !== 'unavailable' || plain === undefined) return first;
@@ -89,9 +88,12 @@ async function follow(url: URL, askOne: Ask): Promise<FetchedBytes> {
 
 /** A redirect must lead to HTTPS. Only hosts of this machine may redirect to it, or to plain HTTP on it. */
 function mayFollow(from: URL, to: URL): boolean {
-  if (isThisMachine(from.hostname))
-    return to.protocol === 'https:' || (to.protocol === 'http:' && isThisMachine(to.hostname));
-  return to.protocol === 'https:' && !isThisMachine(to.hostname);
+  return isSafe(to) && (isThisMachine(from.hostname) || !isThisMachine(to.hostname));
+}
+
+/** Whether nobody between can change the answer. */
+function isSafe({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || (protocol === 'http:' && isThisMachine(hostname));
 }
 
 async function ask(url: URL, get: Get, late: AbortSignal, lateProblem: string): Promise<FetchedBytes | URL> {

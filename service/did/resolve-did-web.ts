@@ -98,10 +98,7 @@ export function didWebUrl(did: string): URL | undefined {
   const segments = parts.map((part) => orUndefined(() => decodeURIComponent(part)));
   if (segments.some((segment) => segment === undefined || UNFIT.test(segment))) return undefined;
   const [host = '', ...path] = segments;
-  const folder =
-    path.length === 0
-      ? '/.well-known'
-      : path.map((segment) => `/${encodeURIComponent(segment ?? '')}`).join('');
+  const folder = path.map((segment) => `/${encodeURIComponent(segment ?? '')}`).join('') || '/.well-known';
   const url = `https://${host}${folder}/did.json`;
   return URL.canParse(url) ? new URL(url) : undefined;
 }

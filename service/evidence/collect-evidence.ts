@@ -32,8 +32,8 @@ import {
   type EvidenceFile,
   type EvidenceState,
 } from './evidence-file';
-import { contractsOf, provenMembers, readProvenState } from './proven-state';
-import { implementationOf, variablesOf, type Variable } from './published-contracts';
+import { contractsOf, provenMembers, readProvenState, variablesOf } from './proven-state';
+import { implementationOf } from './published-contracts';
 import { proveListed } from './tries';
 
 /**
@@ -129,14 +129,12 @@ async function withPauses(
   const logs: ChainLog[] = [...own];
   const fromBlock = logs[0]?.blockNumber ?? toBlock;
   const filter = { address: [registry.contracts.registry], topics: PAUSE_TOPICS };
-  await readBackwards(
-    { fromBlock, toBlock },
-    (first, last) => logsOf(bulkClient, { ...filter, fromBlock: first, toBlock: last }),
-    (pauses) => {
-      logs.push(...pauses);
-      return false;
-    },
-  );
+  const read = (first: number, last: number): Promise<ChainLog[]> =>
+    logsOf(bulkClient, { ...filter, fromBlock: first, toBlock: last });
+  await readBackwards({ fromBlock, toBlock }, read, (pauses) => {
+    logs.push(...pauses);
+    return false;
+  });
   return logs.sort(chainOrder);
 }
 
@@ -190,17 +188,14 @@ async function blocksOf(
   const blocks = new Map<string, EvidenceBlock>();
   const receipts = new Map<string, Answer>();
   let bytes = 0;
-  await pMap(
-    wanted,
-    async ([hash, transactions]) => {
-      const read = await blockWith(bulkClient, hash, transactions, receipts);
-      bytes += read.bytes;
-      if (bytes > mostBytes) throw tooLarge(mostBytes);
-      blocks.set(hash, read.block);
-      onProgress?.(`block ${blocks.size} of ${wanted.size}`);
-    },
-    { concurrency: CONCURRENT_CALLS },
-  );
+  const readBlock = async ([hash, transactions]: [string, Set<string>]): Promise<void> => {
+    const read = await blockWith(bulkClient, hash, transactions, receipts);
+    bytes += read.bytes;
+    if (bytes > mostBytes) throw tooLarge(mostBytes);
+    blocks.set(hash, read.block);
+    onProgress?.(`block ${blocks.size} of ${wanted.size}`);
+  };
+  await pMap(wanted, readBlock, { concurrency: CONCURRENT_CALLS });
   return { blocks, receipts };
 }
 
@@ -333,21 +328,18 @@ async function provenState(
     previousHolder: addressOf(state.previousHolder),
     isPaused: state.isPaused,
   };
+  const unproven = (problem: string): EvidenceState => ({ ...claimed, proof: { problem } });
   const proof = await stateProof(client, frame, block.number).catch(() => undefined);
   if (proof === undefined)
-    return {
-      ...claimed,
-      proof: { problem: 'the node gives no proof of the state at this block (eth_getProof)' },
-    };
+    return unproven('the node gives no proof of the state at this block (eth_getProof)');
   const { stateRoot } = typeof block.header === 'string' ? decodeHeader(block.header) : block.header.claimed;
   if (provenMembers(readProvenState(frame, proof, stateRoot))) return { ...claimed, proof };
-  return { ...claimed, proof: { problem: "the node's proof does not lead to the state root of the block" } };
+  return unproven("the node's proof does not lead to the state root of the block");
 }
 
 function ownerOf({ state, titleEscrow }: MintedState, registry: string): string {
-  return { 'in escrow': titleEscrow.toLowerCase(), 'returned to issuer': registry, shredded: BURN_ADDRESS }[
-    state
-  ];
+  if (state === 'in escrow') return titleEscrow.toLowerCase();
+  return state === 'shredded' ? BURN_ADDRESS : registry;
 }
 
 function addressOf(address: string | undefined): string {
@@ -365,20 +357,16 @@ async function stateProof(
   frame: Frame,
   number: number,
 ): Promise<{ accountNodes: string[]; storageNodes: string[] }> {
-  const contracts = contractsOf(frame);
-  const variables: Variable[] = Object.values(variablesOf(contracts, frame.tokenId));
-  const proofs = await pMap(
-    new Set(Object.values(contracts)),
-    async (address) => {
-      const slots = variables.filter((one) => one.address === address).map(({ slot }) => slot);
-      return (await client.send('eth_getProof', [address, slots, toQuantity(number)])) as ProofAnswer;
-    },
-    { concurrency: CONCURRENT_CALLS },
-  );
+  const contracts = new Set(Object.values(contractsOf(frame)));
+  const variables = Object.values(variablesOf(frame));
+  const readProof = async (address: string): Promise<ProofAnswer> => {
+    const slots = variables.filter((one) => one.address === address).map(({ slot }) => slot);
+    return (await client.send('eth_getProof', [address, slots, toQuantity(number)])) as ProofAnswer;
+  };
+  const proofs = await pMap(contracts, readProof, { concurrency: CONCURRENT_CALLS });
+  const storageProofs = proofs.flatMap(({ storageProof }) => storageProof);
   return {
     accountNodes: [...new Set(proofs.flatMap(({ accountProof }) => accountProof))],
-    storageNodes: [
-      ...new Set(proofs.flatMap(({ storageProof }) => storageProof.flatMap(({ proof }) => proof))),
-    ],
+    storageNodes: [...new Set(storageProofs.flatMap(({ proof }) => proof))],
   };
 }

@@ -1,8 +1,6 @@
-import { AbiCoder, dataLength, dataSlice, getBytes, keccak256, toBeHex } from 'ethers';
-import type { EvidenceFile, EvidenceState } from './evidence-file';
+import { dataLength, dataSlice, getBytes, keccak256 } from 'ethers';
 
-// The v5 contracts that TradeTrust publishes, as a proof of the state sees them: their code, and where their
-// variables are in their storage.
+// The code of the v5 contracts that TradeTrust publishes, as a proof of the state sees it.
 
 /**
  * The Keccak-256 hashes of the contracts' code, its metadata masked. The hash in the metadata depends on
@@ -41,66 +39,4 @@ export function implementationOf(code: string): string | undefined {
   const isClone =
     dataLength(code) === CLONE_BYTES && code.startsWith(CLONE_START) && dataSlice(code, 30) === CLONE_END;
   return isClone ? dataSlice(code, 10, 30) : undefined;
-}
-
-/** Positions of the variables of TitleEscrow, in the order of their declaration. */
-const ESCROW_SLOTS = {
-  beneficiary: 2,
-  holder: 3,
-  previousBeneficiary: 4,
-  previousHolder: 5,
-  nominee: 6,
-} as const;
-/** SBTUpgradeable._owners. */
-const OWNERS_SLOT = 3;
-/** ERC-7201: openzeppelin.storage.Pausable. */
-const PAUSED_SLOT = '0xcd5ed15c6e187e77e9aee88184c21f4f2182ab5827cb3b7e07fbedcd63f03300';
-
-/** A variable of a contract. */
-export interface Variable {
-  address: string;
-  /** 32 bytes. */
-  slot: string;
-}
-
-type Contracts = EvidenceFile['contracts'] & { registry: string; titleEscrow: string };
-
-/** The variables that say who controls a token. */
-export function variablesOf(contracts: Contracts, tokenId: string) {
-  const { registry, titleEscrow } = contracts;
-  const variable = (address: string, slot: number | string): Variable => ({
-    address,
-    slot: toBeHex(slot, 32),
-  });
-  const inEscrow = (name: keyof typeof ESCROW_SLOTS): Variable => variable(titleEscrow, ESCROW_SLOTS[name]);
-  const owner = keccak256(
-    AbiCoder.defaultAbiCoder().encode(['uint256', 'uint256'], [`0x${tokenId}`, OWNERS_SLOT]),
-  );
-  return {
-    owner: variable(registry, owner),
-    isPaused: variable(registry, PAUSED_SLOT),
-    beneficiary: inEscrow('beneficiary'),
-    holder: inEscrow('holder'),
-    nominee: inEscrow('nominee'),
-    previousBeneficiary: inEscrow('previousBeneficiary'),
-    previousHolder: inEscrow('previousHolder'),
-  } satisfies Record<string, Variable>;
-}
-
-/** The name of a variable of `variablesOf`. */
-export type VariableName = keyof ReturnType<typeof variablesOf>;
-
-/** The members of a state that are addresses. */
-export const STATE_PARTIES = [
-  'owner',
-  'beneficiary',
-  'holder',
-  'nominee',
-  'previousBeneficiary',
-  'previousHolder',
-] as const satisfies readonly (keyof EvidenceState & VariableName)[];
-
-/** The address in a variable. The nominee's has a flag of the title escrow in front of it. */
-export function addressIn(word: string): string {
-  return dataSlice(word, 12);
 }

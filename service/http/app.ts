@@ -28,8 +28,10 @@ export interface HttpAppOptions extends DocumentParts, PublishedParts {
   consoleReadKey?: string | undefined;
   /** The keys that see a part, which exist only with an admin key. */
   keys?: AccessKeys | undefined;
-  /** How many requests may wait for a document or an event at once; undefined: any number. */
+  /** How many requests may wait for a document at once; undefined: any number. */
   callersAtOnce?: number | undefined;
+  /** How many requests may wait for an event at once; a caller has half of them. */
+  waitsAtOnce?: number | undefined;
   development: boolean;
   logger: Logger;
   mask: (text: string) => string;
@@ -65,11 +67,12 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   const pageKey = new Uint8Array(hkdfSync('sha256', adminApiKey ?? '', '', 'pages', 32));
   const operations = createOperationRouter(time, gate, pageKey, options.isDatabaseRemoved);
   answerPublished(operations, options);
-  const limitCaller = limitCallers(time, options.callersAtOnce ?? Infinity);
-  answerDocuments(operations, options, limitCaller);
+  const { callersAtOnce = Infinity, waitsAtOnce = Infinity } = options;
+  answerDocuments(operations, options, limitCallers(callersAtOnce));
   if (keys) answerKeys(operations, keys);
   if (registries) answerRegistries(operations, registries);
-  if (subscriptions) answerSubscriptions(operations, subscriptions, limitCaller);
+  if (subscriptions)
+    answerSubscriptions(operations, subscriptions, limitCallers(waitsAtOnce, Math.ceil(waitsAtOnce / 2)));
   if (answers) answerQuestions(operations, answers, consoleParts?.overview);
   if (consoleParts) answerConsole(operations, { ...consoleParts, refuseKey });
   const app = new Koa<RequestState>();

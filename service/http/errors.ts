@@ -16,15 +16,14 @@ import type { Logger } from '../base/logger';
 import { ERROR_CODE_HEADER, type RequestState } from './request-log';
 
 /** An error in the use of HTTP. It has a status other than 500, and its message is sent to the caller. */
-export class HttpError extends Error {
+export class HttpError extends ServiceError {
   constructor(
     readonly status: number,
-    readonly code: ErrorCode,
+    code: ErrorCode,
     message: string,
     cause?: unknown,
   ) {
-    super(message, cause === undefined ? undefined : { cause });
-    this.name = 'HttpError';
+    super(code, message, { cause });
   }
 }
 
@@ -55,7 +54,8 @@ export function errors(options: {
       if (publicStatus === undefined) logFailure(ctx.state.log, thrown, { code, status });
       else if (thrown instanceof CallerLeftError) ctx.state.log.info({ code, status }, message);
       else ctx.state.log.warn({ code, status }, message);
-      ctx.set(ERROR_CODE_HEADER, publicCodeOf(thrown));
+      // Codes of libraries and Node.js appear only in the log, because the service cannot keep them stable.
+      ctx.set(ERROR_CODE_HEADER, thrown instanceof ServiceError ? thrown.code : 'INTERNAL');
       if (thrown instanceof UnavailableError) ctx.set('Retry-After', secondsOf(thrown.retryAfterMs));
       const stack = options.development && thrown instanceof Error && thrown.stack;
       ctx.status = status;
@@ -88,11 +88,6 @@ function withRemedy({ message, remedy }: ServiceError): string {
 function logFailure(log: Logger, error: unknown, line: { code: string; status: number }): void {
   if (error instanceof ServiceError) log.error({ error, ...line, reason: error.reason }, error.message);
   else log.error({ error, ...line }, 'request failed');
-}
-
-/** Codes of libraries and Node.js appear only in the log, because the service cannot keep them stable. */
-function publicCodeOf(thrown: unknown): ErrorCode {
-  return thrown instanceof ServiceError || thrown instanceof HttpError ? thrown.code : 'INTERNAL';
 }
 
 /** At least 1, because a caller would not wait for 0. */

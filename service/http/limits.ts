@@ -1,9 +1,12 @@
+import type { ServerResponse } from 'node:http';
 import type { Context, Middleware } from 'koa';
-import { CallerLeftError } from '../base/errors';
+import { BusyError, CallerLeftError } from '../base/errors';
 import { createSemaphore, type SemaphoreOptions } from '../base/semaphore';
 import type { Time } from '../base/time';
+import { HttpError } from './errors';
 import type { RequestState } from './request-log';
-import { aborted, mostBytes, SMALL_BYTES } from './read-body';
+import { aborted, type LeastRate, mostBytes, SMALL_BYTES } from './read-body';
+import { networkOf } from './wrong-keys';
 
 /** Larger bodies take seconds, and hundreds of megabytes, to be worked on. */
 const LARGE_BYTES = 1024 * 1024;
@@ -16,12 +19,14 @@ const LARGE: SemaphoreOptions = { permits: 2, waiting: 100, waitMs: 30_000 };
  */
 const MEDIUM: SemaphoreOptions = { permits: 32, waiting: 1_000, waitMs: 30_000 };
 
-/** How many bodies are processed at once. Missing values have defaults. */
+/** Limits for the bodies that are processed at once. Missing values have defaults. */
 export interface BodyLimitsOptions {
   /** For bodies of more than 1 MB, of unknown length, or compressed. */
   large?: Partial<SemaphoreOptions> | undefined;
   /** For bodies of more than 64 KB. */
   medium?: Partial<SemaphoreOptions> | undefined;
+  /** The lowest accepted speed of bodies. */
+  least?: LeastRate | undefined;
 }
 
 type CallerContext = Context & { state: Pick<RequestState, 'left'> };
@@ -52,26 +57,37 @@ export function limitBodies(time: Time, options: BodyLimitsOptions = {}): Permit
   };
 }
 
-const RETRY_AFTER_MS = 10_000;
+const RETRY_AFTER_S = 10;
 
-/** Resolves when the request may wait for its answer. */
-export type LimitCaller = (ctx: CallerContext) => Promise<void>;
+/** Lets a request wait for its answer, or refuses it. */
+export type LimitCaller = (ctx: CallerContext) => void;
 
 /**
- * Refuses requests above the limit with 503, before their bodies are read. While the chain makes no blocks,
- * each POST /create waits for minutes, and those who fetch events wait for the next one. Without a limit such
- * requests would take all connections, also those of GET /health, and a supervisor would consider the service
- * dead.
+ * Refuses requests above the limit with 503, before their bodies are read, and those of one caller above its
+ * part of it with 429. While the chain makes no blocks, each POST /create waits for minutes, and those who
+ * fetch events wait for the next one. Without a limit such requests would take all connections, also those of
+ * GET /health, and a supervisor would consider the service dead.
+ *
+ * @param mostOfOne those of one caller, who is known by the network and the key.
  */
-export function limitCallers(time: Time, most: number): LimitCaller {
-  const options = { permits: most, waiting: 0, waitMs: RETRY_AFTER_MS };
-  const semaphore = createSemaphore(time, options, 'Too many requests wait: send it again later.');
-  return async ({ res, req, state }) => {
-    const leave = await semaphore.acquire(state.left);
+export function limitCallers(most: number, mostOfOne = most): LimitCaller {
+  const callers = new Map<ServerResponse, string>();
+  return (ctx) => {
+    const { res, req, state } = ctx;
+    state.left.throwIfAborted();
+    if (callers.size >= most)
+      throw new BusyError('Too many requests wait: send it again later.', RETRY_AFTER_S * 1_000);
+    const caller = `${networkOf(req)} ${ctx.get('Authorization')}`;
+    if ([...callers.values()].filter((other) => other === caller).length >= mostOfOne) {
+      ctx.set('Retry-After', String(RETRY_AFTER_S));
+      const message = `${mostOfOne} requests of this caller wait already: send it again later.`;
+      throw new HttpError(429, 'WAITS_TOO_MANY', message);
+    }
+    callers.set(res, caller);
     // The connection may end before the answer is sent: the document may be issued all the same.
     const end = (): void => {
       req.socket.off('close', end);
-      leave();
+      callers.delete(res);
     };
     res.once('close', end);
     req.socket.once('close', end);

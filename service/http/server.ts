@@ -126,10 +126,8 @@ function readRest(time: Time, socket: Socket, rest: Readable): void {
 function cannotListen(cause: Error, host: string, port: number): Error {
   if (codeOf(cause) === 'EADDRINUSE') {
     const remedy = 'Stop what listens there, or set PORT to another.';
-    return new ConfigurationError('PORT_TAKEN', `Port ${port} of ${host} is taken. ${remedy}`, {
-      cause,
-      remedy,
-    });
+    const message = `Port ${port} of ${host} is taken. ${remedy}`;
+    return new ConfigurationError('PORT_TAKEN', message, { cause, remedy });
   }
   const message = `Cannot listen on ${host}:${port}: ${messageOf(cause)}`;
   return new ConfigurationError('CANNOT_LISTEN', message, { cause, remedy: 'Check HOST and PORT.' });
@@ -163,10 +161,8 @@ function boundConnections(
     if (longest !== socket || time.elapsed() - warnedAt < WARN_EVERY_MS) return;
     warnedAt = time.elapsed();
     const remedy = 'Let the process open more files (`ulimit -n`).';
-    logger.warn(
-      { connections: most, remedy },
-      'connections are refused: all allowed connections wait for answers',
-    );
+    const text = 'connections are refused: all allowed connections wait for answers';
+    logger.warn({ connections: most, remedy }, text);
   });
 }
 

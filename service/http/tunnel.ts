@@ -58,9 +58,9 @@ export function openTunnel(options: TunnelOptions): Tunnel {
       closing.abort();
       const listener = await opened;
       if (listener === undefined) return;
-      await within(options.time, CLOSE_WITHIN_MS, (late) => untilAborted(late, listener.close())).catch(
-        (error: unknown) =>
-          options.logger.warn({ error }, 'the tunnel did not close: it ends with the process'),
+      const closed = within(options.time, CLOSE_WITHIN_MS, (late) => untilAborted(late, listener.close()));
+      await closed.catch((error: unknown) =>
+        options.logger.warn({ error }, 'the tunnel did not close: it ends with the process'),
       );
     },
   };

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { isIPv4 } from 'node:net';
 import type { Context } from 'koa';
 import type { Clock } from '../base/time';
@@ -20,7 +21,7 @@ const MOST_NETWORKS = 1_000;
 export function createKeyRefusal(clock: Clock): RefuseKey {
   const failures = new Map<string, { times: number; at: number }>();
   return (ctx, wrong) => {
-    const network = networkOf(ctx.req.socket.remoteAddress ?? '');
+    const network = networkOf(ctx.req);
     const now = clock.now();
     const { times, at } = failures.get(network) ?? { times: 0, at: -Infinity };
     const waitMs = Math.min(FIRST_WAIT_MS * 2 ** (times - 1), LONGEST_WAIT_MS);
@@ -39,8 +40,9 @@ export function createKeyRefusal(clock: Clock): RefuseKey {
   };
 }
 
-/** An IPv4 address, or the 64 bits of an IPv6 address that one caller is given whole. */
-function networkOf(address: string): string {
+/** The caller's IPv4 address, or the 64 bits of an IPv6 address that one caller is given whole. */
+export function networkOf({ socket }: IncomingMessage): string {
+  const { remoteAddress: address = '' } = socket;
   if (isIPv4(address.replace(/^::ffff:/, ''))) return address;
   const [first = [], last = []] = address.split('::').map((part) => part.split(':'));
   const zeros = Array<string>(8 - Math.min(8, first.length + last.length)).fill('0');

@@ -28,8 +28,7 @@ const subject = z
       'The Bill of Lading. `type` must include `BillOfLading`, and every other name must be a term that ' +
       'is listed here; otherwise the subject cannot be signed. A text that contains `_:` is refused, ' +
       'and a list that has the same text twice. The types of the terms are recommended, not checked, ' +
-      'and only `type` is required: `/contexts/bill-of-lading-v1.schema.json` has the rules for ' +
-      'authors.',
+      'and only `type` is required: `/contexts/bill-of-lading-v1.schema.json` has the rules for authors.',
   });
 
 /** The address of an account, with its checksum. */

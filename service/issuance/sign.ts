@@ -12,20 +12,13 @@ import { MOST_TOLD } from './signed-content';
 import { undefinedContentIn } from './undefined-content';
 import type { UnprotectedContent } from './unprotected-content';
 
-/** The base proof (docs/specification.md 3.7). */
-export interface DataIntegrityProofValue {
-  type: 'DataIntegrityProof';
-  created: string;
-  verificationMethod: string;
-  cryptosuite: 'ecdsa-sd-2023';
-  proofPurpose: 'assertionMethod';
-  proofValue: string;
-}
+/** The members of a proof that are texts of its own (docs/specification.md 3.7). */
+type ProofText = 'created' | 'verificationMethod' | 'proofValue';
 
 /**
  * A credential with its base proof, from which the holder derives verifiable versions with disclosed parts.
  */
-export type SignedCredential = UnsignedCredential & { proof: DataIntegrityProofValue };
+export type SignedCredential = UnsignedCredential & { proof: Record<ProofText, string> };
 
 /** Signs credentials with the issuer's key. */
 export type SignCredential = (credential: UnsignedCredential, created: Date) => Promise<SignedCredential>;

@@ -151,10 +151,7 @@ function* differences({ expanded, objects }: MarkedDocument): Generator<Unprotec
     const { pointer, object } = place;
     const found = (problem: Problem, value?: unknown): UnprotectedContent => {
       const name = Object.keys(object).find((one) => [object[one]].flat().includes(value));
-      return {
-        pointer: name === undefined ? pointer : pointer + pointerStep(name),
-        ...problem,
-      };
+      return { pointer: name === undefined ? pointer : pointer + pointerStep(name), ...problem };
     };
     if (filledIn(object) !== filledIn(node)) yield found(UNSIGNED);
     for (const [iri, content] of Object.entries(node)) {

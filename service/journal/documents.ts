@@ -124,18 +124,11 @@ export async function dropDocuments(
   scope: string,
   documents: readonly { token_id: string; document_bytes: number }[],
 ): Promise<void> {
-  const short = documents.filter(({ document_bytes }) => document_bytes <= PART_BYTES);
-  const long = documents.filter(({ document_bytes }) => document_bytes > PART_BYTES);
+  const isShort = ({ document_bytes }: { document_bytes: number }): boolean => document_bytes <= PART_BYTES;
+  const short = documents.filter(isShort).map(({ token_id }) => token_id);
+  const long = documents.filter((document) => !isShort(document));
   if (short.length > 0)
-    await db
-      .deleteFrom('document_parts')
-      .where('scope', '=', scope)
-      .where(
-        'token_id',
-        'in',
-        short.map(({ token_id }) => token_id),
-      )
-      .execute();
+    await db.deleteFrom('document_parts').where('scope', '=', scope).where('token_id', 'in', short).execute();
   if (long.length > 0)
     await db
       .insertInto('loose_documents')

@@ -93,15 +93,6 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
     const now = clock.now();
     const taken = request && (await findByKey(request.key));
     if (taken) return taken;
-    const issuance: Issuance = {
-      ...mint,
-      requestHash: request?.requestHash,
-      state: 'signed',
-      createdAt: now,
-      txHash: undefined,
-      failure: undefined,
-      ...(origin && { trace: origin.trace }),
-    };
     const row = {
       ...key,
       idempotency_key: request?.key ?? null,
@@ -111,7 +102,10 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
       holder: mint.holder,
       remark: mint.remark,
       bl_number: mint.blNumber ?? null,
-      state: issuance.state,
+      state: 'signed' as const,
+      tx_hash: null,
+      failure_code: null,
+      failure_message: null,
       document_bytes: document.length,
       created_at: now,
       trace: origin?.trace ?? null,
@@ -119,6 +113,7 @@ export function createDatabaseJournal(database: Database, journalScope: JournalS
       signing_at: origin?.signingAt ?? null,
       signed_at: origin?.signedAt ?? null,
     };
+    const issuance = issuanceOf(row);
     const parts = partsOf(document);
     const last = parts.length - 1;
     try {

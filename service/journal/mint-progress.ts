@@ -167,7 +167,7 @@ export function createMintProgress(database: Database, scope: string, clock: Clo
     },
 
     async unmined(tokenId) {
-      const nowhere = { block_number: null, block_hash: null, ended_at: null };
+      const nowhere = { block_number: null, block_hash: null, mined_at: null, ended_at: null };
       await change([tokenId], ['mined', 'final'], { state: 'submitted', ...nowhere });
     },
 

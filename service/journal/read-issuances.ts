@@ -6,7 +6,9 @@ import { type Issuance, parseScope, scopeName, type JournalScope } from './issua
 import { registryName } from '../base/registry-name';
 
 /** Converts a row to an Issuance. */
-export function issuanceOf(row: Selectable<IssuancesTable>): Issuance {
+export function issuanceOf(
+  row: Omit<Selectable<IssuancesTable>, 'position' | 'ended_at' | 'block_number' | 'block_hash' | 'mined_at'>,
+): Issuance {
   const { failure_code: code, failure_message: message } = row;
   return {
     tokenId: row.token_id,

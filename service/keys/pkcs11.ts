@@ -41,13 +41,10 @@ export function openModule(time: Time, settings: ModuleSettings): AskModule {
   });
   process.once('exit', () => endWithout(busy));
   // A thread that waits for its module cannot be ended: it has its turn until the module answers.
-  const ask = async (question: ModuleQuestion) =>
-    within(
-      time,
-      ANSWER_WITHIN_MS,
-      (late) => untilAborted(late, thread.run(question, late)),
-      unreachable(`does not answer within ${ANSWER_WITHIN_MS / 1000} s`),
-    );
+  const ask = async (question: ModuleQuestion) => {
+    const error = unreachable(`does not answer within ${ANSWER_WITHIN_MS / 1000} s`);
+    return within(time, ANSWER_WITHIN_MS, (late) => untilAborted(late, thread.run(question, late)), error);
+  };
   OPEN.set(name, ask as AskModule);
   return ask as AskModule;
 }

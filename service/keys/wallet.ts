@@ -110,10 +110,8 @@ function jsonRpcSigner(
           throw cause;
         })
         .catch((cause: unknown) => {
-          throw unreachable(
-            late.aborted ? `does not answer within ${ANSWER_WITHIN_MS / 1000} s` : 'cannot be reached',
-            cause,
-          );
+          const noAnswer = `does not answer within ${ANSWER_WITHIN_MS / 1000} s`;
+          throw unreachable(late.aborted ? noAnswer : 'cannot be reached', cause);
         }),
     );
     const { data } = ANSWER.safeParse(orUndefined((): unknown => JSON.parse(String(body))));
@@ -142,11 +140,7 @@ function jsonRpcSigner(
     return signerError('SIGNER_REFUSED', `The signer at ${at} ${problem}`, remedy);
   }
 
-  return {
-    address,
-    remote,
-    sign: (fields) => remote.follow(sign(fields)),
-  };
+  return { address, remote, sign: (fields) => remote.follow(sign(fields)) };
 }
 
 /** A transaction as the parameter of `eth_signTransaction`. */
@@ -203,11 +197,7 @@ function moduleWallet(
     return signerError(code, `${subject} another key than that of WALLET_ADDRESS (${address})`, remedy);
   }
 
-  return {
-    address,
-    remote,
-    sign: (fields) => remote.follow(sign(fields)),
-  };
+  return { address, remote, sign: (fields) => remote.follow(sign(fields)) };
 }
 
 /**

@@ -261,10 +261,8 @@ export function createMintFollowing(mints: QueuedMints): () => Promise<number> {
     if (outcome.state === 'refused' && isDefinite(cause)) mints.observe(queued, { saw: 'denied', hash });
     const refusal = nodeErrorOf(cause);
     if (classifyRefusal(cause) === 'fee too low') terms.forgetFees(refusal);
-    queued.logger.warn(
-      { nonce, replaced, txHash: hash, outcome: outcome.state, refusal },
-      'mint replaced with a higher fee: it was not mined in time',
-    );
+    const line = { nonce, replaced, txHash: hash, outcome: outcome.state, refusal };
+    queued.logger.warn(line, 'mint replaced with a higher fee: it was not mined in time');
   }
 
   /** Marks mints as final whose blocks are final, and sends those again whose blocks are gone. */

@@ -225,11 +225,7 @@ export async function giveUp(mints: QueuedMints, queued: QueuedMint, error: Chai
     mints.observe(queued, { saw: 'failure', error });
     return;
   }
-  const { tokenId } = queued;
-  mints.options.logger.warn(
-    { tokenId, error },
-    'mint deferred: it cannot be made now, and may have been made',
-  );
+  queued.logger.warn({ error }, 'mint deferred: it cannot be made now, and may have been made');
   mints.defer(queued, mints.patienceMs);
 }
 

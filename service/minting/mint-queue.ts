@@ -82,10 +82,7 @@ export function createMintQueue(options: MintQueueOptions): MintQueue {
       for (const sleep of Object.values(sleeps)) sleep.wake();
       const reject = ({ outcome, tokenId }: QueuedMint): void => outcome.reject(stoppedMinting(tokenId));
       // Mints that are being settled may reach the journal during the stop.
-      mints
-        .all()
-        .filter(({ mint }) => mint.state.name !== 'settled')
-        .forEach(reject);
+      for (const queued of mints.all()) if (queued.mint.state.name !== 'settled') reject(queued);
       const late = newDeferred<void>();
       const cancel = options.time.later(LONGEST_STOP_MS, late.resolve);
       await Promise.race([running, late.promise]);

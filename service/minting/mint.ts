@@ -292,15 +292,11 @@ function stepHeld(mint: Mint, held: Held, observation: Observation): Step {
   const newest = versionsOf(mint).at(-1)?.hash ?? '';
   switch (observation.saw) {
     case 'sent':
-      return to(
-        mint,
-        { ...held, name: 'sending', sentAt: observation.at },
-        reaching(mint, newest, 'possible'),
-      );
     case 'replaced': {
-      const { replacements } = held;
-      const replaced = { ...held, sentAt: observation.at, replacements: replacements + 1 };
-      return to(mint, replaced, reaching(mint, newest, 'possible'));
+      const { name, replacements } = held;
+      const given: Partial<Held> =
+        observation.saw === 'sent' ? { name: 'sending' } : { name, replacements: replacements + 1 };
+      return to(mint, { ...held, ...given, sentAt: observation.at }, reaching(mint, newest, 'possible'));
     }
     case 'taken': {
       const isSent =

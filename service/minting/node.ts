@@ -96,17 +96,11 @@ export class MintNode {
    * that some nodes give before a transaction is in a block.
    */
   async verdictOn({ issuance }: Mint, transactions: readonly SignedMint[]): Promise<Verdict> {
-    const receipts = await Promise.all(
-      transactions.map(
-        async ({ hash }) =>
-          (await this.client.send('eth_getTransactionReceipt', [hash])) as MintReceipt | null,
-      ),
-    );
-    return judgeReceipts(
-      receipts.flatMap((receipt) => (receipt?.blockNumber ? [receipt] : [])),
-      this.registry,
-      issuance.tokenId,
-    );
+    const receiptOf = ({ hash }: SignedMint): Promise<unknown> =>
+      this.client.send('eth_getTransactionReceipt', [hash]);
+    const receipts = (await Promise.all(transactions.map(receiptOf))) as (MintReceipt | null)[];
+    const mined = receipts.flatMap((receipt) => (receipt?.blockNumber ? receipt : []));
+    return judgeReceipts(mined, this.registry, issuance.tokenId);
   }
 
   /** The mints of these tokens in a range of blocks, from one log query. */

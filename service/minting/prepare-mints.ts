@@ -123,38 +123,31 @@ export function createMintPreparing(mints: QueuedMints): () => Promise<number> {
 
   /** Gives nonces to the mints that can be sent now. The others are deferred or given up. */
   async function assign(batch: readonly QueuedMint[]): Promise<Assigned[]> {
-    const able: Pick<Assigned, 'queued' | 'gasLimit'>[] = [];
-    const limits = await Promise.allSettled(batch.map(gasLimitOf));
-    for (const [index, queued] of batch.entries()) {
-      const limit = limits[index];
-      if (limit?.status === 'rejected') throw limit.reason;
-      if (limit?.value !== undefined) able.push({ queued, gasLimit: limit.value });
-    }
+    const limits = await Promise.allSettled(batch.map(withGasLimit));
+    const failed = limits.find((limit) => limit.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
+    const able = limits.flatMap((limit) => (limit.status === 'fulfilled' && limit.value) || []);
     if (able.length === 0) return [];
     const [fees, pending] = await Promise.all([terms.fees(), node.count(from, 'pending')]);
     nonces.note(pending);
-    const reserved = nonces.reserve(
-      able.length,
-      pending,
-      mints
-        .held()
-        .map(({ mint }) => nonceOf(mint))
-        .at(-1),
-    );
+    const last = mints.held().at(-1);
+    const reserved = nonces.reserve(able.length, pending, last && nonceOf(last.mint));
     return able.map((one, index) => ({ ...one, nonce: reserved[index] ?? 0, fees }));
   }
 
   /**
-   * The gas limit of a mint; undefined when it is deferred, given up, or turns out to be sent or mined.
+   * A mint with its gas limit; undefined when it is deferred, given up, or turns out to be sent or mined.
    *
    * @throws the error of a node that could not be asked, which says nothing about this mint.
    */
-  async function gasLimitOf(queued: QueuedMint): Promise<bigint | undefined> {
+  async function withGasLimit(
+    queued: QueuedMint,
+  ): Promise<Pick<Assigned, 'queued' | 'gasLimit'> | undefined> {
     const { state, transactions } = queued.mint;
     if (transactions.length > 0) await orDefer(queued, lookUp(queued));
     if (queued.mint.state !== state) return undefined;
     try {
-      return await terms.gasLimit(queued.mint);
+      return { queued, gasLimit: await terms.gasLimit(queued.mint) };
     } catch (cause) {
       if ((await orDefer(queued, judgeEstimate(queued, cause))) === false) throw cause;
       return undefined;
@@ -197,17 +190,16 @@ export function createMintPreparing(mints: QueuedMints): () => Promise<number> {
     const [signed, unsigned] = [assigned.slice(0, transactions.length), assigned.slice(transactions.length)];
     await mints.persist((journal) => journal.keepTransactions(transactions));
     // Otherwise all nonces were forgotten meanwhile, because the chain is another one.
-    if (assigned.every(({ nonce }) => nonces.isReserved(nonce))) {
-      nonces.settle(assigned.map(({ nonce }) => nonce));
-      for (const { nonce } of unsigned) nonces.free(nonce);
-      const at = time.elapsed();
-      // A queue that stops may not have kept them.
-      for (const { queued, nonce } of stopping.aborted ? [] : signed)
-        mints.observe(queued, { saw: 'sendable', from, nonce, at });
-      for (const [index, { queued }] of assigned.entries()) {
-        const answer = answers[index];
-        if (answer?.status === 'rejected') deferUnsigned(queued, answer.reason);
-      }
+    if (!assigned.every(({ nonce }) => nonces.isReserved(nonce))) return;
+    nonces.settle(assigned.map(({ nonce }) => nonce));
+    for (const { nonce } of unsigned) nonces.free(nonce);
+    const at = time.elapsed();
+    // A queue that stops may not have kept them.
+    for (const { queued, nonce } of stopping.aborted ? [] : signed)
+      mints.observe(queued, { saw: 'sendable', from, nonce, at });
+    for (const [index, { queued }] of assigned.entries()) {
+      const answer = answers[index];
+      if (answer?.status === 'rejected') deferUnsigned(queued, answer.reason);
     }
   }
 

@@ -74,11 +74,8 @@ export class QueuedMints {
   ) {
     const { client, network, registryAddress, confirmations, time } = options;
     this.nonces = new Nonces(time);
-    this.node = new MintNode(
-      client,
-      registryAddress,
-      createFinalBlockReading(client, network, confirmations),
-    );
+    const readFinalBlock = createFinalBlockReading(client, network, confirmations);
+    this.node = new MintNode(client, registryAddress, readFinalBlock);
     this.terms = new TransactionTerms(options);
     this.minesAtOnce = network.local;
     this.patienceMs = network.local ? 1_000 : Math.max(3 * network.blockTimeMs, 15_000);

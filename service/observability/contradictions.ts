@@ -207,11 +207,8 @@ export class ContradictionCheck {
     const { database, scope } = this.#options;
     for (let from = 0; from < tokenIds.length; from += PAGE) {
       const some = tokenIds.slice(from, from + PAGE);
-      await this.#compare(
-        feed,
-        await entriesIn(database.db, scope).where('token_id', 'in', some).execute(),
-        now,
-      );
+      const entries = await entriesIn(database.db, scope).where('token_id', 'in', some).execute();
+      await this.#compare(feed, entries, now);
     }
   }
 

@@ -165,6 +165,14 @@ const GAUGES: Readonly<Record<string, Gauges>> = {
   },
 };
 
+/** Help and label of the counters of what happens. */
+const COUNTERS = {
+  etr_events_recorded_total: ['Registry events read from the chain and stored.', 'registry'],
+  etr_mints_failed_total: ['Mints that failed in this process, by the code of their error.', 'code'],
+  etr_mints_reorganised_total: ['Final mints whose blocks a reorganisation took.'],
+  etr_contradictions_total: ['Tokens about which the journal and the watcher contradict each other.'],
+} as const;
+
 /** Counters and gauges in Prometheus' text format. */
 export interface Metrics {
   readonly contentType: string;
@@ -180,17 +188,13 @@ const CREATE = 'POST /create/{documentId}';
 export function createMetrics(lifecycle: Lifecycle): Metrics {
   const register = new Registry();
   const registers = [register];
-  const counter = <Label extends string>(name: string, help: string, labelNames: Label[]): Counter<Label> =>
-    new Counter({ name, help, labelNames, registers });
-  const histogram = <Label extends string>(
-    name: string,
-    help: string,
-    buckets: number[],
-    ...labelNames: Label[]
-  ) => new Histogram({ name, help, labelNames, buckets, registers });
-  const recorded = counter('etr_events_recorded_total', 'Registry events read from the chain and stored.', [
-    'registry',
-  ]);
+  const counter = (name: keyof typeof COUNTERS): Counter => {
+    const [help, ...labelNames] = COUNTERS[name];
+    return new Counter({ name, help, labelNames, registers });
+  };
+  const histogram = <Of extends string>(name: string, help: string, buckets: number[], ...labelNames: Of[]) =>
+    new Histogram({ name, help, labelNames, buckets, registers });
+  const recorded = counter('etr_events_recorded_total');
   const attempts = histogram(
     'etr_delivery_attempt_duration_seconds',
     'Attempts to deliver, by outcome: delivered, failed (will be retried), dead (given up).',
@@ -208,21 +212,9 @@ export function createMetrics(lifecycle: Lifecycle): Metrics {
   const answers = histogram('etr_http_request_duration_seconds', 'Requests.', FAST, 'operation', 'status');
   // A series that began with its first failure would show no increase.
   for (const status of [200, 202, 500, 503]) answers.zero({ operation: CREATE, status });
-  const failed = counter(
-    'etr_mints_failed_total',
-    'Mints that failed in this process, by the code of their error.',
-    ['code'],
-  );
-  const reorganised = counter(
-    'etr_mints_reorganised_total',
-    'Final mints whose blocks a reorganisation took.',
-    [],
-  );
-  const contradictions = counter(
-    'etr_contradictions_total',
-    'Tokens about which the journal and the watcher contradict each other.',
-    [],
-  );
+  const failed = counter('etr_mints_failed_total');
+  const reorganised = counter('etr_mints_reorganised_total');
+  const contradictions = counter('etr_contradictions_total');
   const measures = Object.entries(GAUGES).flatMap(([label, gauges]) =>
     Object.entries(gauges).map(([name, [help, valuesOf]]) => {
       const Kind = name.endsWith('_total') ? Counter : Gauge;

@@ -1,7 +1,6 @@
 import type { Kysely, Transaction } from 'kysely';
 import { type Time, repeat } from '../base/time';
-import { messageOf } from '../base/errors';
-import type { Logger } from '../base/logger';
+import { loggedOnce, type Logger } from '../base/logger';
 import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
@@ -118,21 +117,10 @@ export function pollChanges(
 ): { stop(): Promise<void> } {
   const { version, onChange, time, logger } = options;
   let known = version;
-  let isFailing = false;
-  return repeat(
-    time,
-    async () => {
-      try {
-        const current = await changeVersionOf(db);
-        if (current !== known) await onChange();
-        known = current;
-        isFailing = false;
-      } catch (error) {
-        if (!isFailing) logger.warn({ error }, `changes cannot be read: ${messageOf(error)}`);
-        isFailing = true;
-      }
-    },
-    EVERY_MS,
-    EVERY_MS,
-  );
+  const look = loggedOnce(logger, 'changes cannot be read', async () => {
+    const current = await changeVersionOf(db);
+    if (current !== known) await onChange();
+    known = current;
+  });
+  return repeat(time, look, EVERY_MS, EVERY_MS);
 }

@@ -51,7 +51,7 @@ export async function addOperationsChannel(
   if (!namesOperations(JSON.parse(definition ?? '{}') as Selection)) return;
   await transaction
     .insertInto('feeds')
-    .values({ feed: OPERATIONS, next_block: 0, last_block_hash: null, opened_at: now })
+    .values({ feed: OPERATIONS, next_block: 0, opened_at: now })
     .onConflict((conflict) => conflict.column('feed').doNothing())
     .execute();
   const { id: feed } = await transaction
@@ -100,13 +100,15 @@ export async function channelKeysOf(
   subscriptions?: readonly string[],
 ): Promise<number[]> {
   if (feeds.length === 0 || subscriptions?.length === 0) return [];
-  const rows = await joinedChannels(db)
-    .select('channels.id')
-    .where('feeds.feed', 'in', feeds)
-    .$if(subscriptions !== undefined, (query) => query.where('subscriptions.name', 'in', subscriptions ?? []))
-    .orderBy('channels.id')
-    .execute();
+  const rows = await channelsIn(db, feeds, subscriptions).select('channels.id').execute();
   return rows.map(({ id }) => id);
+}
+
+function channelsIn(db: Kysely<Schema>, feeds: readonly string[], names?: string | readonly string[]) {
+  return joinedChannels(db)
+    .where('feeds.feed', 'in', feeds)
+    .$if(names !== undefined, (query) => query.where('subscriptions.name', 'in', [names ?? []].flat()))
+    .orderBy('channels.id');
 }
 
 /** A channel with its subscription. */
@@ -118,16 +120,11 @@ export async function channelsOf(
   feed: string,
   subscriptions?: string | readonly string[],
 ) {
-  return joinedChannels(db)
+  return channelsIn(db, [feed], subscriptions)
     .select(['channels.id as channel', 'channels.feed', 'channels.state', 'channels.sink_hash as sinkHash'])
     .select(['subscriptions.name as subscription', 'subscriptions.definition', 'subscriptions.secrets'])
     .select(['subscriptions.changed_at as changedAt', 'channels.failing_since as failingSince'])
     .select((eb) => eb('channels.fill_block', 'is not', null).as('isFilling'))
-    .where('feeds.feed', '=', feed)
-    .$if(subscriptions !== undefined, (query) =>
-      query.where('subscriptions.name', 'in', [subscriptions ?? []].flat()),
-    )
-    .orderBy('channels.id')
     .execute();
 }
 

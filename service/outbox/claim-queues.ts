@@ -1,4 +1,4 @@
-import { sql, type Expression, type ExpressionBuilder, type Kysely, type SqlBool } from 'kysely';
+import { sql, type ExpressionBuilder, type Kysely, type SqlBool } from 'kysely';
 import { traceOfEvent } from '../base/trace';
 import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
@@ -51,10 +51,8 @@ export interface Claim {
   leaseMs: number;
 }
 
-type ClaimValues = Pick<Claim, 'channel' | 'lease' | 'limit' | 'now' | 'perQueue'> & {
-  until: number;
-  further: number;
-};
+/** `until`: the end of the lease. `further`: how many events of a queue may follow its first. */
+type ClaimValues = Omit<Claim, 'leaseMs'> & { until: number; further: number };
 
 const claimDue = compiled((db, values: ClaimValues, engine) => {
   const { channel, lease, limit, now, until, perQueue, further } = values;
@@ -67,7 +65,7 @@ const claimDue = compiled((db, values: ClaimValues, engine) => {
           .select('token')
           .where('channel', '=', channel)
           .where('next_attempt_at', '<=', now)
-          .where((eb) => maySend(eb, channel))
+          .where(maySend(channel))
           .orderBy('next_attempt_at')
           .limit(limit)
           .$if(engine === 'postgres', (query) => query.forUpdate().skipLocked()),
@@ -78,7 +76,7 @@ const claimDue = compiled((db, values: ClaimValues, engine) => {
         next_attempt_at: until,
         attempts: eb('attempts', '+', 1),
         first_attempted_at: eb.fn.coalesce('first_attempted_at', 'next_attempt_at'),
-        sent_to: possiblySentTo(eb),
+        sent_to: POSSIBLY_SENT_TO,
         claimed_to: sql<number>`case when tail - head < ${perQueue} then tail else head + ${further} end`,
       }))
       .where('channel', '=', channel)
@@ -136,14 +134,8 @@ export async function claimQueues(
 }
 
 /** Position up to which events may have been sent, if the process that holds the current lease has died. */
-function possiblySentTo(eb: ExpressionBuilder<Schema, 'queues'>) {
-  return eb
-    .case()
-    .when(sql<boolean>`lease is not null and claimed_to > sent_to`)
-    .then(sql<number>`claimed_to`)
-    .else(eb.ref('sent_to'))
-    .end();
-}
+const POSSIBLY_SENT_TO = sql<number>`case when lease is not null and claimed_to > sent_to
+  then claimed_to else sent_to end`;
 
 /** Time at which the next queue falls due. Undefined if nothing waits, or nothing may be sent. */
 export async function nextDueAt(db: Kysely<Schema>, channel: number): Promise<number | undefined> {
@@ -152,13 +144,17 @@ export async function nextDueAt(db: Kysely<Schema>, channel: number): Promise<nu
     .select((eb) => eb.fn.min('next_attempt_at').as('dueAt'))
     .where('channel', '=', channel)
     .where('next_attempt_at', 'is not', null)
-    .where((eb) => maySend(eb, channel))
+    .where(maySend(channel))
     .executeTakeFirst();
   return row?.dueAt ?? undefined;
 }
 
 /** The active channels of a feed that have a due queue, if nothing holds the feed. */
 export async function dueChannels(db: Kysely<Schema>, feed: string, now: number): Promise<number[]> {
+  // Both engines take the minimum of a channel from the index. PostgreSQL might read all due queues for
+  // `exists`.
+  const dueAt = sql<number>`(select min(next_attempt_at) from queues
+    where queues.channel = channels.id and next_attempt_at is not null)`;
   const rows = await db
     .selectFrom('feeds')
     .innerJoin('channels', 'channels.feed', 'feeds.id')
@@ -166,33 +162,15 @@ export async function dueChannels(db: Kysely<Schema>, feed: string, now: number)
     .where('feeds.feed', '=', feed)
     .where('feeds.held', '=', 0)
     .where('channels.state', '=', 'active')
-    // Both engines take the minimum of a channel from the index. PostgreSQL might read all due queues for
-    // `exists`.
-    .where(
-      (eb) =>
-        eb
-          .selectFrom('queues')
-          .select((queue) => queue.fn.min('next_attempt_at').as('dueAt'))
-          .whereRef('queues.channel', '=', 'channels.id')
-          .where('next_attempt_at', 'is not', null),
-      '<=',
-      now,
-    )
+    .where(dueAt, '<=', now)
     .execute();
   return rows.map(idOf);
 }
 
 /** Whether the channel is active and its feed is not held. */
-function maySend(eb: ExpressionBuilder<Schema, 'queues'>, channel: number): Expression<SqlBool> {
-  return eb.exists(
-    eb
-      .selectFrom('channels')
-      .innerJoin('feeds', 'feeds.id', 'channels.feed')
-      .select('channels.id')
-      .where('channels.id', '=', channel)
-      .where('channels.state', '=', 'active')
-      .where('feeds.held', '=', 0),
-  );
+function maySend(channel: number) {
+  return sql<SqlBool>`exists (select 1 from channels join feeds on feeds.id = channels.feed
+    where channels.id = ${channel} and channels.state = 'active' and feeds.held = 0)`;
 }
 
 /**
@@ -245,25 +223,17 @@ export async function makeDue(
     .where((eb) =>
       eb.or([
         eb('next_attempt_at', '>', latest + longestPauseMs),
-        eb(eb.fn.coalesce(lastAttemptAt(eb), eb('next_attempt_at', '-', leaseMs)), '>', latest),
+        eb(eb.fn.coalesce(LAST_ATTEMPT_AT, eb('next_attempt_at', '-', leaseMs)), '>', latest),
       ]),
     )
     .execute();
 }
 
 /** The last attempt of a queue that waits after it; null for a lease, and if nothing was attempted. */
-function lastAttemptAt(eb: ExpressionBuilder<Schema, 'queues'>) {
-  return eb
-    .selectFrom('deliveries')
-    .innerJoin('attempts', 'attempts.event', 'deliveries.event')
-    .select(({ fn }) => fn.max('attempts.attempted_at').as('at'))
-    .where('queues.lease', 'is', null)
-    .whereRef('deliveries.channel', '=', 'queues.channel')
-    .whereRef('deliveries.token', '=', 'queues.token')
-    .whereRef('deliveries.position', '=', 'queues.head')
-    .whereRef('attempts.channel', '=', 'queues.channel')
-    .whereRef('attempts.attempt', '=', 'queues.attempts');
-}
+const LAST_ATTEMPT_AT = sql<number | null>`(select max(attempted_at)
+  from deliveries join attempts on attempts.channel = deliveries.channel and attempts.event = deliveries.event
+  where queues.lease is null and deliveries.channel = queues.channel and deliveries.token = queues.token
+    and deliveries.position = queues.head and attempts.attempt = queues.attempts)`;
 
 /** Releases the claims of a process that died. Call it only in the one process that owns the database. */
 export async function releaseLeases(db: Kysely<Schema>, channel: number, now: number): Promise<void> {
@@ -277,7 +247,7 @@ export async function releaseLeases(db: Kysely<Schema>, channel: number, now: nu
 function withoutLease(db: Kysely<Schema>, channel: number, now: number) {
   return db
     .updateTable('queues')
-    .set((eb) => ({ sent_to: possiblySentTo(eb), lease: null, claimed_to: null, next_attempt_at: now }))
+    .set({ sent_to: POSSIBLY_SENT_TO, lease: null, claimed_to: null, next_attempt_at: now })
     .where('channel', '=', channel);
 }
 

@@ -109,7 +109,7 @@ export async function openFeed(
     .execute();
   const kept = rows.map(({ number, hash }) => ({ number, hash: hash ?? undefined }));
   if (kept.length === 0) {
-    // The last block read or, if none was read, the one before the start.
+    // The last block that an early version read or, if none was read, the one before the start.
     kept.push({ number: row.next_block - 1, hash: row.last_block_hash ?? undefined });
     await keepBlocks(db, row.id, kept, -1);
   }
@@ -137,18 +137,18 @@ const updateFeed = compiled(
 );
 
 /**
- * Moves a feed's cursor and releases its deliveries; without `to`, both stay. Every transaction that writes
- * what was read calls this first: it locks the feed's row, so that these transactions run one at a time.
+ * Moves a feed's cursor and releases its deliveries; without `nextBlock`, both stay. Every transaction that
+ * writes what was read calls this first: it locks the feed's row, so that they run one at a time.
  *
  * @throws ServiceError CURSOR_MOVED (retryable: the feed is opened again) if another reader took over.
  */
 export async function moveCursor(
   db: Transaction<Schema>,
   { feed, epoch }: OpenFeed,
-  to?: { nextBlock: number; lastBlockHash: string | undefined },
+  nextBlock?: number,
 ): Promise<void> {
-  const set = to && { next_block: to.nextBlock, last_block_hash: to.lastBlockHash ?? null, held: 0 };
-  const { numAffectedRows } = await updateFeed(db, { set: set ?? { epoch }, feed, epoch });
+  const set = nextBlock === undefined ? { epoch } : { next_block: nextBlock, held: 0 };
+  const { numAffectedRows } = await updateFeed(db, { set, feed, epoch });
   if (numAffectedRows === 1n) return;
   const message = `Feed ${feed} is now read by another process.`;
   throw new ServiceError('CURSOR_MOVED', message);

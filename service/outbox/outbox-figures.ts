@@ -2,6 +2,7 @@ import { sql, type Expression, type Kysely } from 'kysely';
 import type { RegistryName } from '../base/registry-name';
 import type { Schema } from '../database/schema';
 import { registryOfFeed } from './feeds';
+import { HIGHEST_KEY } from './stored-events';
 
 /** The figures of a feed's outbox. */
 export interface OutboxFigures {
@@ -28,17 +29,11 @@ export async function outboxFiguresOf(
     .select(['feeds.feed', 'feeds.next_block as nextBlock'])
     .select((eb) => {
       const channels = eb.selectFrom('channels').select('id').whereRef('channels.feed', '=', 'feeds.id');
-      const orphaned = eb
-        .selectFrom('orphans')
-        .select(({ fn }) => fn.countAll().as('count'))
-        .whereRef('orphans.feed', '=', 'feeds.id')
-        .where('outcome', '=', 'delivered')
-        .where('mined_again_in', 'is', null);
       return [
         waitingIn(channels).as('waiting'),
         oldestIn(channels.where('state', '=', 'active')).as('oldest'),
         lettersIn(channels).as('deadLetters'),
-        orphaned.as('orphaned'),
+        DELIVERED_ORPHANS.as('orphaned'),
       ];
     })
     .where('feeds.feed', 'in', feeds)
@@ -72,20 +67,15 @@ export async function undeliveredOf(
       lettersIn(channels).as('deadLetters'),
     ])
     .where('channels.subscription', '=', subscription)
-    .where((eb) =>
-      eb.or([
-        eb('events.block_number', '>', eb.ref('channels.fill_block')),
-        eb.and([
-          eb('events.block_number', '=', eb.ref('channels.fill_block')),
-          eb('events.log_index', '>', eb.ref('channels.fill_index')),
-        ]),
-      ]),
-    )
+    .where(sql<boolean>`(block_number, log_index) > (fill_block, coalesce(fill_index, ${HIGHEST_KEY}))`)
     .where('events.audience', '=', 'all')
     .where('events.orphaned_at', 'is', null)
     .executeTakeFirstOrThrow();
   return (owner === null ? Number(toFill) : 0) + Number(waiting) + Number(deadLetters);
 }
+
+const DELIVERED_ORPHANS = sql<number | string>`(select count(*) from orphans
+  where feed = feeds.id and outcome = 'delivered' and mined_again_in is null)`;
 
 /** The least time lets SQLite use the index of queues that are not empty. */
 function waitingIn(channels: Expression<unknown>) {

@@ -1,4 +1,4 @@
-import type { Expression, ExpressionBuilder, Kysely, SqlBool } from 'kysely';
+import { sql, type Kysely, type SqlBool } from 'kysely';
 import { type Time, pause } from '../base/time';
 import { untilNothingIsLeft } from '../database/batches';
 import type { Database } from '../database/database';
@@ -16,8 +16,8 @@ const BATCH = 100;
  *
  * - events not delivered: they wait, or are dead letters;
  * - events that a reorganisation could still orphan: their blocks come after the oldest kept block;
- * - events that a reorganisation orphaned, if they were sent, or may have been: their rows are needed to
- *   recognise them when they are mined again;
+ * - events that a reorganisation orphaned: their rows are needed to recognise them when they are mined again,
+ *   because subscribers, or those who fetch, may know their ids to be retracted;
  * - retractions of an event, and its rows under other ids, until a purge after that of the event: they show
  *   that a subscriber knows its id to be retracted.
  *
@@ -34,9 +34,9 @@ export async function purgeEvents(
   signal?: AbortSignal,
 ): Promise<number> {
   let removed = 0;
-  for await (const { key, events } of oldEvents(time, db, { feed, before, signal })) {
+  for await (const old of oldEvents(time, db, { feed, before, signal })) {
     if (signal?.aborted) break;
-    removed += await remove(db, { feed, key }, events, before);
+    removed += await remove(db, feed, old, before);
   }
   return removed;
 }
@@ -55,7 +55,7 @@ export async function countPurgeable(
       .selectFrom('events')
       .select((eb) => eb.fn.countAll().as('done'))
       .where('id', 'in', events)
-      .where((eb) => isDone(eb, channels, before))
+      .where(isDone(channels, before))
       .executeTakeFirstOrThrow();
     count += Number(done);
   }
@@ -68,6 +68,13 @@ export async function purgedUpTo(db: Kysely<Schema>, feed: string): Promise<numb
   return row?.purged_up_to ?? undefined;
 }
 
+/** Old events of the feed with this key, and the oldest block that a reorganisation could reach. */
+interface OldEvents {
+  key: number;
+  oldestKept: number;
+  events: number[];
+}
+
 /**
  * Yields batches of old events in block order. Events are recorded in block order, so it ends at the first
  * batch that has no old event.
@@ -76,7 +83,7 @@ async function* oldEvents(
   time: Time,
   db: Kysely<Schema>,
   { feed, before, signal }: { feed: string; before: number; signal?: AbortSignal | undefined },
-): AsyncGenerator<{ key: number; events: number[] }> {
+): AsyncGenerator<OldEvents> {
   // No reorganisation goes further back than the oldest kept block.
   const read = await db
     .selectFrom('feeds')
@@ -95,7 +102,7 @@ async function* oldEvents(
       .execute();
     const old = batch.filter(({ recorded_at }) => recorded_at < before);
     if (old.length === 0) return;
-    yield { key: read.id, events: old.map(idOf) };
+    yield { key: read.id, oldestKept: read.oldestKept, events: old.map(idOf) };
     after = batch.at(-1) ?? after;
     await pause(time, time.elapsed() - start, signal);
   }
@@ -104,8 +111,8 @@ async function* oldEvents(
 /** Deletes the events that may be deleted, and returns their number. */
 async function remove(
   db: Kysely<Schema>,
-  { feed, key }: { feed: string; key: number },
-  events: readonly number[],
+  feed: string,
+  { key, oldestKept, events }: OldEvents,
   before: number,
 ): Promise<number> {
   return db.transaction().execute(async (transaction) => {
@@ -114,7 +121,9 @@ async function remove(
     const gone = await transaction
       .deleteFrom('events')
       .where('id', 'in', events)
-      .where((eb) => isDone(eb, channels, before))
+      // An orphan may have been mined again since they were read.
+      .where('block_number', '<=', oldestKept)
+      .where(isDone(channels, before))
       .returning(['id', 'token', 'block_number', 'position'])
       .execute();
     if (gone.length === 0) return 0;
@@ -140,57 +149,21 @@ async function remove(
 }
 
 /**
- * One statement: between two, an event could leave its queue and become a dead letter, and both would miss
- * it.
+ * One condition: between two statements, an event could leave its queue and become a dead letter, and both
+ * would miss it.
  */
-function isDone(
-  eb: ExpressionBuilder<Schema, 'events'>,
-  channels: readonly number[],
-  before: number,
-): Expression<SqlBool> {
-  const waiting = eb
-    .selectFrom('deliveries')
-    .innerJoin('queues', (join) =>
-      join.onRef('queues.channel', '=', 'deliveries.channel').onRef('queues.token', '=', 'deliveries.token'),
-    )
-    .select('deliveries.event')
-    .where('deliveries.channel', 'in', channels)
-    .whereRef('deliveries.token', '=', 'events.token')
-    .whereRef('deliveries.position', '>=', 'queues.head')
-    .whereRef('deliveries.event', '=', 'events.id');
-  const dead = eb
-    .selectFrom('dead_letters')
-    .select('dead_letters.event')
-    .where('dead_letters.channel', 'in', channels)
-    .whereRef('dead_letters.event', '=', 'events.id');
-  const filling = eb
-    .selectFrom('channels')
-    .select('channels.id')
-    .where('channels.id', 'in', channels)
-    .where('channels.fill_block', 'is not', null);
-  const sentLately = eb
-    .selectFrom('attempts')
-    .select('attempts.event')
-    .whereRef('attempts.event', '=', 'events.id')
-    .where('attempts.attempted_at', '>=', before);
-  const original = eb
-    .selectFrom('events as originals')
-    .select('originals.id')
-    .whereRef('originals.id', '=', 'events.original');
-  const sentOrphan = eb
-    .selectFrom('orphans')
-    .select('orphans.event_id')
-    .whereRef('orphans.feed', '=', 'events.feed')
-    .whereRef('orphans.event_id', '=', 'events.event_id');
-  return eb.and([
-    eb('events.recorded_at', '<', before),
-    eb.or([
-      eb('events.orphaned_at', 'is', null),
-      eb('events.original', 'is not', null),
-      eb.and([eb('events.orphaned_at', '<', before), eb.not(eb.exists(sentOrphan))]),
-    ]),
-    ...[waiting, dead, filling, sentLately, original].map((one) => eb.not(eb.exists(one))),
-  ]);
+function isDone(channels: readonly number[], before: number) {
+  // PostgreSQL refuses an empty list.
+  const ofFeed = sql`in (${sql.join([0, ...channels])})`;
+  return sql<SqlBool>`events.recorded_at < ${before}
+    and (orphaned_at is null or original is not null)
+    and not exists (select 1 from queues join deliveries
+      on deliveries.channel = queues.channel and deliveries.token = queues.token and position >= head
+      where queues.channel ${ofFeed} and queues.token = events.token and deliveries.event = events.id)
+    and not exists (select 1 from dead_letters where channel ${ofFeed} and event = events.id)
+    and not exists (select 1 from channels where id ${ofFeed} and fill_block is not null)
+    and not exists (select 1 from attempts where event = events.id and attempted_at >= ${before})
+    and not exists (select 1 from events as originals where originals.id = events.original)`;
 }
 
 /** Queues per transaction. Transactions are short because a running service waits for each. */

@@ -62,13 +62,8 @@ export async function recordRange(
 ): Promise<Recorded> {
   const { id: feed } = open;
   return database.db.transaction().execute(async (transaction) => {
-    if (range.nextBlock === undefined) {
-      await moveCursor(transaction, open);
-    } else {
-      const lastBlockHash = range.blocks.at(-1)?.hash;
-      await moveCursor(transaction, open, { nextBlock: range.nextBlock, lastBlockHash });
-      await keepBlocks(transaction, feed, range.blocks, range.oldestKept);
-    }
+    await moveCursor(transaction, open, range.nextBlock);
+    if (range.nextBlock !== undefined) await keepBlocks(transaction, feed, range.blocks, range.oldestKept);
     if (range.events.length === 0) return { added: 0, channels: [] };
     const recipients = await recipientsOf(database, transaction, feed);
     const tokens = await keysOfTokens(transaction, feed, range.events.map(tokenKeyOf));

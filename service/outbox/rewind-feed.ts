@@ -13,6 +13,7 @@ import {
   idOf,
   idOfBytes,
   startOf,
+  waitingDeliveries,
   type EventRow,
   type Sending,
 } from './stored-events';
@@ -52,54 +53,46 @@ export async function rewindFeed(
   now: number,
 ): Promise<Rewound | 'in flight'> {
   const { id: feed } = open;
-  return database.db
-    .transaction()
-    .execute(async (transaction) => {
-      await moveCursor(transaction, open, { nextBlock: ancestor.number + 1, lastBlockHash: ancestor.hash });
-      // Read before the queues are locked, as everywhere: any other order could deadlock.
-      const { rules } = await recipientsOf(database, transaction, feed);
-      const rows = await eventsAfter(transaction, feed, startOf(ancestor.number + 1))
-        .where('orphaned_at', 'is', null)
-        .where(isOfBlock)
-        .execute();
-      const tokens = [...new Set(rows.map(({ token }) => token))];
-      const channels = [...rules.keys()].sort((left, right) => left - right);
-      const queues = await lockQueues(database, transaction, channels, tokens);
-      if (queues.some((queue) => isBeingSent(queue, now))) throw new InFlight();
-      const orphans = new Set(rows.map(idOf));
-      const attempts = await attemptsOf(transaction, [...orphans]);
-      const cutOff: Sending[] = [];
-      for (const queue of queues)
-        for (const event of await removeFromQueue(transaction, queue, orphans, now))
-          cutOff.push({ event, channel: queue.channel, isDelivered: false });
-      for (const channel of new Set(queues.map((queue) => queue.channel)))
-        await inBatches([...orphans], (some) =>
-          transaction
-            .deleteFrom('dead_letters')
-            .where('channel', '=', channel)
-            .where('event', 'in', some)
-            .execute(),
-        );
-      const retracting = channels.filter((channel) => rules.get(channel)?.hasRetractions);
-      await retract(transaction, feed, rows, retracting, cutOff, now);
-      const rewound = await recordOrphans(transaction, feed, rows, [...attempts, ...cutOff], now);
-      await refillFrom(transaction, feed, ancestor.number);
-      await transaction
-        .deleteFrom('blocks')
-        .where('feed', '=', feed)
-        .where('number', '>', ancestor.number)
-        .execute();
-      await keepBlocks(transaction, feed, [ancestor], 0);
-      return rewound;
-    })
-    .catch((error: unknown) => {
-      if (error instanceof InFlight) return 'in flight';
-      throw error;
-    });
+  return database.db.transaction().execute(async (transaction) => {
+    await moveCursor(transaction, open);
+    // Read before the queues are locked, as everywhere: any other order could deadlock.
+    const { rules } = await recipientsOf(database, transaction, feed);
+    const rows = await eventsAfter(transaction, feed, startOf(ancestor.number + 1))
+      .where('orphaned_at', 'is', null)
+      .where(isOfBlock)
+      .execute();
+    const tokens = [...new Set(rows.map(({ token }) => token))];
+    const channels = [...rules.keys()].sort((left, right) => left - right);
+    const queues = await lockQueues(database, transaction, channels, tokens);
+    if (queues.some((queue) => isBeingSent(queue, now))) return 'in flight';
+    const orphans = new Set(rows.map(idOf));
+    const attempts = await attemptsOf(transaction, [...orphans]);
+    const cutOff: Sending[] = [];
+    for (const queue of queues)
+      for (const event of await removeFromQueue(transaction, queue, orphans, now))
+        cutOff.push({ event, channel: queue.channel, isDelivered: false });
+    for (const channel of new Set(queues.map((queue) => queue.channel)))
+      await inBatches([...orphans], (some) =>
+        transaction
+          .deleteFrom('dead_letters')
+          .where('channel', '=', channel)
+          .where('event', 'in', some)
+          .execute(),
+      );
+    const retracting = channels.filter((channel) => rules.get(channel)?.hasRetractions);
+    await retract(transaction, feed, rows, retracting, cutOff, now);
+    const rewound = await recordOrphans(transaction, feed, rows, [...attempts, ...cutOff], now);
+    await refillFrom(transaction, feed, ancestor.number);
+    await transaction
+      .deleteFrom('blocks')
+      .where('feed', '=', feed)
+      .where('number', '>', ancestor.number)
+      .execute();
+    await keepBlocks(transaction, feed, [ancestor], 0);
+    await moveCursor(transaction, open, ancestor.number + 1);
+    return rewound;
+  });
 }
-
-/** Thrown to roll the transaction back. */
-class InFlight extends Error {}
 
 /**
  * Marks the events of orphaned blocks, so that they are recognised if they are mined again: a client may have
@@ -120,22 +113,17 @@ async function recordOrphans(
   await inBatches(rows.map(idOf), (some) =>
     db.updateTable('events').set({ orphaned_at: now }).where('id', 'in', some).execute(),
   );
-  const outcomeOf = ({ id }: EventRow): 'delivered' | 'attempted' =>
-    delivered.has(id) ? 'delivered' : 'attempted';
-  const orphaned = originals.filter(({ id }) => sent.has(id));
-  const orphans = orphaned.map((row) => ({
-    feed,
-    event_id: new Uint8Array(row.event_id),
-    block_number: row.block_number,
-    block_hash: row.block_hash,
-    outcome: outcomeOf(row),
-    body: row.body,
-    orphaned_at: now,
-  }));
-  await inBatches(orphans, (some) =>
+  const orphaned = originals
+    .filter(({ id }) => sent.has(id))
+    .map(({ id, type, event_id, block_number, block_hash, body }) => {
+      const outcome = delivered.has(id) ? ('delivered' as const) : ('attempted' as const);
+      const row = { feed, block_number, block_hash, outcome, body, orphaned_at: now };
+      return { type, row: { ...row, event_id: new Uint8Array(event_id) } };
+    });
+  await inBatches(orphaned, (some) =>
     db
       .insertInto('orphans')
-      .values(some)
+      .values(some.map(({ row }) => row))
       .onConflict((conflict) =>
         // A branch may become canonical again, and be orphaned again.
         conflict.columns(['feed', 'event_id', 'block_hash']).doUpdateSet((eb) => ({
@@ -148,13 +136,9 @@ async function recordOrphans(
   );
   return {
     withdrawn: originals.filter(({ id }) => !delivered.has(id)).length,
-    orphaned: orphaned.map((row) => ({
-      eventId: idOfBytes(row.event_id),
-      type: row.type,
-      ...aboutOf(row.body),
-      blockNumber: row.block_number,
-      outcome: outcomeOf(row),
-    })),
+    orphaned: orphaned.map(({ type, row: { event_id, block_number: blockNumber, outcome, body } }) => {
+      return { eventId: idOfBytes(event_id), type, ...aboutOf(body), blockNumber, outcome };
+    }),
   };
 }
 
@@ -219,34 +203,27 @@ async function removeFromQueue(
   const { channel, token, head, tail, attempts, next_attempt_at, lease, claimed_to } = queue;
   if (tail < head) return [];
   const sentTo = lease === null ? queue.sent_to : Math.max(queue.sent_to, claimed_to ?? 0);
-  const waiting = await db
-    .selectFrom('deliveries')
-    .select(['position', 'event'])
-    .where('channel', '=', channel)
-    .where('token', '=', token)
-    .where('position', '>=', head)
-    .where('position', '<=', tail)
-    .orderBy('position')
+  const waiting = await waitingDeliveries(db)
+    .select(['deliveries.position', 'deliveries.event'])
+    .where('queues.channel', '=', channel)
+    .where('queues.token', '=', token)
+    .orderBy('deliveries.position')
     .execute();
-  const firstUnwanted = waiting.findIndex(({ event }) => unwanted.has(event));
-  if (firstUnwanted < 0) return [];
-  const maySent = (position: number): boolean => position <= sentTo || (position === head && attempts > 0);
   const removed = waiting.filter(({ event }) => unwanted.has(event));
+  if (removed.length === 0) return [];
+  const maySent = (position: number): boolean => position <= sentTo || (position === head && attempts > 0);
   const cutOff = removed.filter(({ position }) => maySent(position));
-  const from = head + firstUnwanted;
   await db
     .deleteFrom('deliveries')
     .where('channel', '=', channel)
     .where('token', '=', token)
-    .where('position', '>=', from)
+    .where('position', '>=', head)
     .execute();
-  // Usually empty: events that are sent again on request are older than the events they wait behind.
-  const moving = waiting
-    .slice(firstUnwanted)
+  const left = waiting
     .filter(({ event }) => !unwanted.has(event))
-    .map(({ event }, index) => ({ channel, token, position: from + index, event }));
-  await inBatches(moving, (some) => db.insertInto('deliveries').values(some).execute());
-  const isHeadGone = firstUnwanted === 0;
+    .map(({ event }, index) => ({ channel, token, position: head + index, event }));
+  await inBatches(left, (some) => db.insertInto('deliveries').values(some).execute());
+  const isHeadGone = removed[0] === waiting[0];
   const newTail = tail - removed.length;
   await db
     .updateTable('queues')

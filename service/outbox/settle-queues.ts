@@ -68,7 +68,7 @@ async function settleQueues(
   const hasFailed = settlements.some(({ failed }) => failed);
   // An answer of a former sink says nothing of the present one.
   const isOutdated = hasFailed && sentTo !== undefined && (await isChanged(db, channel, sentTo.changedAt));
-  const letters: Attempted[] = [];
+  const letters = mine.flatMap(({ failed }) => (failed && failed.nextAttemptAt === undefined ? failed : []));
   let areDue = await moveOn(db, channel, mine, now);
   const unsent = mine.filter(({ delivered, failed }) => !failed && delivered.length === 0);
   if (unsent.length > 0) {
@@ -76,15 +76,12 @@ async function settleQueues(
     areDue = true;
   }
   for (const { queue, delivered, failed } of mine) {
-    if (failed?.nextAttemptAt !== undefined) {
-      const dueAt = isOutdated ? now : failed.nextAttemptAt;
-      await postpone(db, queue, delivered.length, failed, dueAt);
-      areDue ||= dueAt <= now;
-    } else if (failed) {
-      await bury(db, channel, failed, now);
-      letters.push(failed);
-    }
+    if (failed?.nextAttemptAt === undefined) continue;
+    const dueAt = isOutdated ? now : failed.nextAttemptAt;
+    await postpone(db, queue, delivered.length, failed, dueAt);
+    areDue ||= dueAt <= now;
   }
+  await bury(db, channel, letters, now);
   await tellOfChannel(db, channel, { isGone, letters }, now);
   const isFailing = rows.some(({ failingSince }) => failingSince !== null);
   await noteHealth(db, channel, settlements, { sentTo, isFailing });
@@ -167,12 +164,9 @@ const advance = compiled(
         first_attempted_at: null,
         lease: null,
         claimed_to: null,
-        next_attempt_at: eb
-          .case()
-          .when(sql<boolean>`head + ${count} <= tail`)
-          .then(sql<number>`cast(${now} as bigint)`)
-          .else(null)
-          .end(),
+        next_attempt_at: sql<
+          number | null
+        >`case when head + ${count} <= tail then cast(${now} as bigint) end`,
       }))
       .where('channel', '=', channel)
       .where('token', 'in', tokens)
@@ -216,20 +210,19 @@ async function postpone(
 async function bury(
   db: Transaction<Schema>,
   channel: number,
-  { delivery, attempt }: Attempted,
+  letters: readonly Attempted[],
   now: number,
 ): Promise<void> {
-  const last = {
-    died_at: now,
-    attempts: delivery.attempt,
-    status: attempt.status ?? null,
-    error: attempt.error ?? null,
-  };
-  await db
-    .insertInto('dead_letters')
-    .values({ channel, event: delivery.event, ...last })
-    .onConflict((conflict) => conflict.columns(['channel', 'event']).doUpdateSet(last))
-    .execute();
+  const rows = letters.map(({ delivery: { event, attempt: attempts } }) => {
+    return { channel, event, died_at: now, attempts };
+  });
+  await inBatches(rows, (some) =>
+    db
+      .insertInto('dead_letters')
+      .values(some)
+      .onConflict((conflict) => conflict.columns(['channel', 'event']).doNothing())
+      .execute(),
+  );
 }
 
 /**

@@ -49,12 +49,9 @@ export function eventsAfter(db: Kysely<Schema>, feed: number, { block_number, lo
     .selectAll('events')
     .where('events.feed', '=', feed)
     .where('events.block_number', '>=', block_number)
-    .where((eb) =>
-      eb(
-        eb.refTuple('events.block_number', 'events.log_index', 'events.id'),
-        '>',
-        eb.tuple(block_number, log_index, id),
-      ),
+    .where(
+      sql<boolean>`(events.block_number, events.log_index, events.id)
+        > (${block_number}, ${log_index}, ${id})`,
     )
     .orderBy('events.block_number')
     .orderBy('events.log_index')

@@ -1,9 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { messageOf } from '../base/errors';
 import type { Lifecycle } from '../base/lifecycle';
-import type { Logger } from '../base/logger';
 import type { SigningKeys } from '../base/signing-keys';
-import { newDeferred, repeat, type Time } from '../base/time';
+import { loggedOnce, type Logger } from '../base/logger';
+import { pause, repeat, type Time } from '../base/time';
 import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
 import { signatureOf } from '../delivery/attempt-delivery';
@@ -70,37 +69,25 @@ export function createEventFetching(parts: FetchingParts): EventFetching {
   /** Requests that may wait. */
   let patient = 0;
   let isStopped = false;
-  let isFailing = false;
-  /** Those who wait, with what they have seen. */
-  const waiting = new Map<(streams: Streams | undefined) => void, number>();
+  /** The waits under way, with the total that each has seen. */
+  const waits = new Map<AbortController, number>();
 
-  async function look(): Promise<void> {
+  const look = loggedOnce(logger, 'new events cannot be looked for now', async () => {
     if (patient === 0) return;
-    try {
-      const streams = await readStreams(db);
-      if (streams.total > latest.total) latest = streams;
-      for (const [wake, seen] of waiting) if (latest.total > seen) wake(latest);
-      isFailing = false;
-    } catch (error) {
-      if (!isFailing) logger.warn({ error }, `new events cannot be looked for now: ${messageOf(error)}`);
-      isFailing = true;
-    }
-  }
+    const streams = await readStreams(db);
+    if (streams.total > latest.total) latest = streams;
+    for (const [wait, seen] of waits) if (latest.total > seen) wait.abort();
+  });
 
   /** Resolves when more was recorded. Undefined: the time is over, or the caller has left. */
   async function newer(seen: number, ms: number, left: AbortSignal): Promise<Streams | undefined> {
-    if (isStopped || left.aborted) return undefined;
-    if (latest.total > seen) return latest;
-    const { promise, resolve: wake } = newDeferred<Streams | undefined>();
-    const end = (): void => wake(undefined);
-    waiting.set(wake, seen);
-    left.addEventListener('abort', end);
-    const cancel = time.later(ms, end);
-    return promise.finally(() => {
-      cancel();
-      left.removeEventListener('abort', end);
-      waiting.delete(wake);
-    });
+    if (latest.total <= seen && !isStopped) {
+      const wait = new AbortController();
+      waits.set(wait, seen);
+      await pause(time, ms, AbortSignal.any([wait.signal, left]));
+      waits.delete(wait);
+    }
+    return latest.total > seen ? latest : undefined;
   }
 
   async function fetchPage(fetched: Fetched, waitMs: number, left: AbortSignal): Promise<StreamPage> {
@@ -138,7 +125,7 @@ export function createEventFetching(parts: FetchingParts): EventFetching {
     async stop() {
       isStopped = true;
       lifecycle.off('recorded', onRecorded);
-      for (const wake of waiting.keys()) wake(undefined);
+      for (const wait of waits.keys()) wait.abort();
       await looking.stop();
     },
   };

@@ -93,10 +93,8 @@ function matchesNothing(pointer: string, parent: string, names: string[], wanted
 }
 
 function invalid(pointer: string, problem: string): RequestError {
-  return new RequestError(
-    'POINTER_INVALID',
-    `The pointer "${cut(pointer)}" cannot be disclosed: ${problem}.`,
-  );
+  const message = `The pointer "${cut(pointer)}" cannot be disclosed: ${problem}.`;
+  return new RequestError('POINTER_INVALID', message);
 }
 
 /** A problem of a proof. `isProven`: the content is another one than was signed. */

@@ -44,19 +44,12 @@ export async function disclose(
   pointers: readonly string[],
   load: ContextLoader,
 ): Promise<JsonObject> {
-  const { version, proof, mandatory, others, signatures, publicKey } = await draft(
-    credential,
-    pointers,
-    load,
-  );
+  const drafted = await draft(credential, pointers, load);
+  const { version, proof, mandatory, others, signatures, publicKey } = drafted;
   // A verifier must find the same statements in the version, and their signatures must be right.
   const suite = createStrictVerifyCryptosuite();
-  const { nonMandatory, ...found } = await suite.createVerifyData({
-    cryptosuite: suite,
-    document: version,
-    proof,
-    documentLoader: load,
-  });
+  const presented = { cryptosuite: suite, document: version, proof, documentLoader: load };
+  const { nonMandatory, ...found } = await suite.createVerifyData(presented);
   const { mandatoryHash } = await hashMandatory({ mandatory });
   const isSame =
     isDeepStrictEqual(nonMandatory, others) && Buffer.compare(found.mandatoryHash, mandatoryHash) === 0;

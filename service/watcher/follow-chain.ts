@@ -101,12 +101,11 @@ export async function* followChain(options: ChainFollowing): AsyncGenerator<Sigh
       yield sighting;
       if (sighting.kind === 'mismatch') {
         alarm.quicken();
-        const { headBlock, finalBlock } = sighting;
-        const ancestor = await untilAborted(signal, ancestorOf(options, cursor, headBlock));
+        const ancestor = await untilAborted(signal, ancestorOf(options, cursor, sighting.headBlock));
         const { number } = ancestor;
         options.escrows.rewindTo(number);
         cursor = { nextBlock: number + 1, kept: cursor.kept.filter((block) => block.number <= number) };
-        yield { kind: 'reorganised', ancestor, headBlock, finalBlock, nextBlock: cursor.nextBlock };
+        yield { ...sighting, kind: 'reorganised', ancestor, nextBlock: cursor.nextBlock };
       }
       // Also after a reorganisation, so that a node with contradictory answers is not asked without a pause.
       if (!isFirst) await alarm.wait(signal);
@@ -127,15 +126,16 @@ async function nextSighting(
   const head = await headOf(client);
   const headBlock = head.number;
   const finalBlock = await readFinalBlock(headBlock);
+  const tip = { headBlock, finalBlock };
   const farFromHead = Math.max(headBlock - NEAR_HEAD, nextBlock);
   const toBlock = Math.min(finalBlock, farFromHead, nextBlock + span.blocks() - 1);
   if (isFirst || toBlock < nextBlock) {
-    const sighting = await compare(options, cursor, head, finalBlock);
+    const sighting = await compare(options, cursor, head, tip);
     if (isFirst)
       await expectLogs(client, escrows.contracts.registry, nextBlock, { newest: headBlock, signal });
     return sighting;
   }
-  return readUpTo(options, cursor, { head, finalBlock, toBlock }).catch(async (error: unknown) => {
+  return readUpTo(options, cursor, { head, tip, toBlock }).catch(async (error: unknown) => {
     // A node may have removed its old blocks, or their logs.
     if (isBlockAbsent(error) || MISSING.includes(codeOf(error) ?? ''))
       await expectLogs(client, escrows.contracts.registry, nextBlock, { newest: headBlock, signal });
@@ -147,37 +147,26 @@ async function nextSighting(
 async function readUpTo(
   options: ChainFollowing,
   { nextBlock, kept }: FeedCursor,
-  { head, finalBlock, toBlock }: { head: ChainBlock; finalBlock: number; toBlock: number },
+  { head, tip, toBlock }: { head: ChainBlock; tip: Tip; toBlock: number },
 ): Promise<Sighting | undefined> {
   const { client, span } = options;
-  const headBlock = head.number;
   // The head is not read twice: on an idle chain without confirmations, a look is one call.
   // The first and the last block of several are read again after their logs, which confirms them.
   const readBlock = toBlock === nextBlock ? existingBlock : unconfirmedBlock;
-  let first = nextBlock === headBlock ? head : await readBlock(client, nextBlock);
+  let first = nextBlock === head.number ? head : await readBlock(client, nextBlock);
   if (!(await isContinuation(options, kept.at(-1), first))) {
     first = await existingBlock(client, nextBlock);
-    if (!(await isContinuation(options, kept.at(-1), first)))
-      return { kind: 'mismatch', headBlock, finalBlock, nextBlock };
+    if (!(await isContinuation(options, kept.at(-1), first))) return { kind: 'mismatch', ...tip, nextBlock };
   }
   const last = toBlock === nextBlock ? first : await readBlock(client, toBlock);
-  const read = await readOrShrink(options, first, last, headBlock - toBlock);
+  const read = await readOrShrink(options, first, last, head.number - toBlock);
   if (read === undefined) return undefined;
   if (read.events.length > MANY_EVENTS) span.shrink();
   else span.grow();
   const blocks = read.blocks.map(({ number, hash }) => ({ number, hash }));
   const oldestKept = keepRead(kept, blocks, options.finalityDepth)[0]?.number ?? toBlock;
-  return {
-    kind: 'range',
-    headBlock,
-    finalBlock,
-    nextBlock: toBlock + 1,
-    fromBlock: nextBlock,
-    toBlock,
-    events: read.events,
-    blocks,
-    oldestKept,
-  };
+  const range = { fromBlock: nextBlock, toBlock, nextBlock: toBlock + 1 };
+  return { kind: 'range', ...tip, ...range, events: read.events, blocks, oldestKept };
 }
 
 async function readOrShrink(
@@ -227,14 +216,13 @@ async function compare(
   options: ChainFollowing,
   { nextBlock, kept }: FeedCursor,
   head: ChainBlock,
-  finalBlock: number,
+  tip: Tip,
 ): Promise<Sighting> {
-  const headBlock = head.number;
-  const newest = newestUpTo(kept, Math.min(headBlock, nextBlock - 1));
+  const newest = newestUpTo(kept, Math.min(head.number, nextBlock - 1));
   const there = newest?.hash === head.hash ? 'there' : await isThere(options, newest);
-  if (there === 'gone') return { kind: 'mismatch', headBlock, finalBlock, nextBlock };
-  const isAllThere = there === 'there' && headBlock >= nextBlock - 1;
-  return { kind: 'unchanged', headBlock, finalBlock, nextBlock, isAllThere };
+  if (there === 'gone') return { kind: 'mismatch', ...tip, nextBlock };
+  const isAllThere = there === 'there' && head.number >= nextBlock - 1;
+  return { kind: 'unchanged', ...tip, nextBlock, isAllThere };
 }
 
 /** `unknown` if a lagging node does not have the block and is of the same chain. */

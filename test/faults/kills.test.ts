@@ -5,11 +5,12 @@ import { expect } from 'chai';
 import { type Block, toBeHex } from 'ethers';
 import { sql } from 'kysely';
 import { systemTime } from '../../service/base/time';
+import type { Database } from '../../service/database/database';
 import { expectedEvents } from '../helpers/chain/expected-events';
 import { expectPromisesKept } from '../helpers/receiver/delivery-promises';
 import { escrowOf, mintCall, mintDirectly, transferCall, transferHolder } from '../helpers/chain/direct-mint';
 import { sendTransaction, type Call } from '../helpers/chain/transactions';
-import { ENGINES, newState, openState, type Engine, type State } from '../helpers/database/engines';
+import { ENGINES, newState, openState, type Engine } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import {
   accept,
@@ -50,8 +51,6 @@ const LEASE_MS = 2 * TIMEOUT_MS + 10_000;
 
 const PROCESSES = 3;
 const KILLS_OF_PROCESSES = 2;
-/** The rewind of a feed waits for such a lease. */
-const SHORT_TIMEOUT_MS = 15_000;
 const TOKENS = 6;
 
 type Randoms = [SeededRandom, SeededRandom, SeededRandom];
@@ -149,20 +148,27 @@ describe('three services that share a database', () => {
   it('send again only what a killed one sent, also if connections end and blocks change', async function () {
     await using state = await newState('PostgreSQL');
     if (state === undefined) return this.skip();
-    const webhook = { timeoutMs: SHORT_TIMEOUT_MS, maxConcurrentDeliveries: 6 };
+    const webhook = { timeoutMs: TIMEOUT_MS, maxConcurrentDeliveries: 6 };
     writeFileSync(local.settings.SERVICE_CONFIG ?? '', JSON.stringify({ webhook }));
     const random = seededRandom(SEED);
     const fromBlock = (await local.client.getBlockNumber()) + 1;
     const settings = { ...local.settings, ...state.settings, START_BLOCK: String(fromBlock) };
     const receiver = await startRecordingReceiver(local.publicKeyFile);
+    await using database = await openState(state);
+    await noteHolders(database);
     /** By the header that tells its deliveries from those of others. */
     const running = new Map<string, LaunchedService>();
     const killed = new Set<string | undefined>();
     async function start(): Promise<void> {
-      const user = `${killed.size}-${running.size}:password`;
-      const sink = { WALLET_PRIVATE_KEY: '', WEBHOOK_URL: receiver.url.replace('//', `//${user}@`) };
+      const name = `${killed.size}-${running.size}`;
+      const header = `Basic ${btoa(`${name}:password`)}`;
+      const sink = {
+        WALLET_PRIVATE_KEY: '',
+        WEBHOOK_URL: receiver.url.replace('//', `//${name}:password@`),
+        DATABASE_URL: `${settings.DATABASE_URL}?application_name=${encodeURIComponent(header)}`,
+      };
       const service = launchServiceProcess({ ...settings, ...sink });
-      running.set(`Basic ${btoa(user)}`, service);
+      running.set(header, service);
       await service.listening();
     }
 
@@ -177,10 +183,12 @@ describe('three services that share a database', () => {
       running.delete(sender);
       killed.add(sender);
       receiver.answerWith(accept);
-      if (kill === 2) await endConnections(state);
+      if (kill === 2) await endConnections(database);
       expect(await local.client.send('evm_revert', [snapshot])).to.equal(true);
       await mine(calls, `0x1${kill}`);
       await start();
+      // Until then, the rewind waits for what the killed one was sending.
+      await endLeasesOf(database, sender);
     }
     const expected = await expectedEvents(local.client, local.registryAddress, fromBlock);
     const received = (): number => new Set(receiver.deliveries.map(({ event }) => event.id)).size;
@@ -232,11 +240,29 @@ function unanswered(receiver: RecordingReceiver, nth: number): Promise<string> {
   });
 }
 
+/** Notes in each queue which process claimed it last: the one with this name of its connections. */
+async function noteHolders({ db }: Database): Promise<void> {
+  await sql`alter table queues add column holder text`.execute(db);
+  await sql`create function note_holder() returns trigger language plpgsql as
+    $$ begin new.holder := current_setting('application_name'); return new; end $$`.execute(db);
+  await sql`create trigger noted before update on queues for each row
+    when (new.lease is distinct from old.lease) execute function note_holder()`.execute(db);
+}
+
+/** Ends the leases of a process that was killed, as soon as it can take none any more. */
+async function endLeasesOf({ db }: Database, process: string): Promise<void> {
+  await eventually('its last statement ends', async () => {
+    const { rows } = await sql`select from pg_stat_activity where application_name = ${process}`.execute(db);
+    return rows.length === 0;
+  });
+  await sql`update queues set next_attempt_at = ${systemTime.now()}
+    where holder = ${process} and lease is not null`.execute(db);
+}
+
 /** Ends all connections to a PostgreSQL database, as its restart does. */
-async function endConnections(state: State): Promise<void> {
-  await using database = await openState(state);
+async function endConnections({ db }: Database): Promise<void> {
   await sql`select pg_terminate_backend(pid) from pg_stat_activity
-    where datname = current_database() and pid <> pg_backend_pid()`.execute(database.db);
+    where datname = current_database() and pid <> pg_backend_pid()`.execute(db);
 }
 
 /**

@@ -8,7 +8,7 @@ const SEEDS: Record<ModelOnEngine['model'], number> = {
   retractions: 1,
   requests: 1,
   subscriptions: 3,
-  fetch: 10,
+  fetch: 5,
   isolation: 3,
 };
 
@@ -34,8 +34,8 @@ const PROMISES: Record<ModelOnEngine['model'], [subject: string, promise: string
     'gives each subscriber the events of its rules, in order, and no other',
   ],
   fetch: [
-    'clients that fetch events under reorganisations, purges and restarts, and stop at any cursor,',
-    'leads them to what the chain has',
+    'clients that fetch under reorganisations, purges, kills and changed rules, and stop at any cursor,',
+    'leads them to what the chain has, by pages of just the events that they select',
   ],
   isolation: [
     'keys of random scopes that read, subscribe, end and are revoked, while chains are reorganised,',

@@ -5,8 +5,10 @@ import type { Database } from '../../service/database/database';
 import { ENGINES, openState } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import { callService, type ApiAnswer } from '../helpers/processes/create-call';
+import { RECEIVER, startReceiverProcess } from '../helpers/processes/receiver-process';
 import { startSubscribedService, type SubscribedService } from '../helpers/processes/subscribed-service';
 import type { RecordingReceiver } from '../helpers/receiver/recording-receiver';
+import { temporaryFolder } from '../helpers/temporary-folder';
 
 const READ_KEY = 'a-key-that-reads-in-these-tests-0123456789';
 const FAR = '2099-01-01T00:00:00Z';
@@ -68,13 +70,20 @@ for (const engine of ENGINES)
       new Set(bodies.map((body) => (JSON.parse(body) as { subject: string }).subject));
     const hex = (tokenId: bigint | undefined): string => String(tokenId?.toString(16)).padStart(64, '0');
 
-    it('fetches the events that name its party, and no others', async () => {
+    it('fetches the events that name its party, and no others, also with the receiver', async () => {
       for (const [index, key] of keys.entries()) {
         const { body, headers } = await as<Page>(key, 'GET', '/events/stream');
         expect(tokensOf(body.events.map((one) => one.body))).to.deep.equal(new Set([String(tokens[index])]));
         expect(headers.get('vary')).to.equal('Authorization, Cookie');
         const others = `tokens=${tokens[1 - index]}`;
         expect((await as<Page>(key, 'GET', `/events/stream?${others}`)).body.events).to.deep.equal([]);
+        const command = [...RECEIVER, `--fetch=${api.service.url}/events/stream`];
+        const receiver = startReceiverProcess(temporaryFolder().path, { RECEIVER_API_KEY: key }, command);
+        const subjects = (): unknown[] => receiver.lines().flatMap(({ subject }) => subject ?? []);
+        await eventually('all are printed', () => subjects().length >= body.events.length);
+        expect(new Set(subjects())).to.deep.equal(new Set([String(tokens[index])]));
+        receiver.kill('SIGTERM');
+        expect([await receiver.ended, receiver.errors()]).to.deep.equal([0, '']);
       }
     });
 

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Locator, Page } from 'playwright-core';
 import { createClient } from '../../client/create-client';
+import { MINT_EVENTS } from '../../devnet/bill-of-lading';
 import type { Devnet } from '../../devnet/start-devnet';
 import { newDeferred } from '../../service/base/time';
 import { check as checkEvidence } from '../../evidence/evidence';
@@ -27,6 +28,12 @@ const WIDE = { width: 1280, height: 720 };
 const LONGER_THAN_A_POLL_MS = 400;
 /** The width of a page that its window does not show. A part of the window is kept for the scroll bar. */
 const HIDDEN_WIDTH = 'document.documentElement.scrollWidth - document.documentElement.offsetWidth';
+const STAGE_HEADS = ['Stage', 'Begins', 'Duration'];
+const ISSUING_STAGES = ['request', 'signature', 'mint', 'block', 'reading'];
+/** The cells that are wider than their place, and the bars that nobody sees. */
+const CUT_OFF = `[...document.querySelectorAll('td:not(:empty), rect')]
+  .filter((one) => one.scrollWidth > one.clientWidth || one.getBoundingClientRect().width < 1)
+  .map(({ outerHTML }) => outerHTML)`;
 /** More than any page has before its content. */
 const MOST_TABS = 40;
 
@@ -151,6 +158,32 @@ describe('the console in a browser', function () {
     expect((await downloading).suggestedFilename()).to.equal('BROWSER-2.json');
   });
 
+  it('shows how long each stage of a document took, in order, in words', async () => {
+    const { tokenId } = await devnet.issue();
+    const table = page.getByRole('table', { name: 'Stages of the document' });
+    const rows = table.getByRole('row').filter({ has: page.getByRole('cell') });
+    await show(`token?id=${tokenId}`, rows);
+    const last = MINT_EVENTS.at(-1);
+    await rows.filter({ hasText: `delivery of ${last} to default` }).waitFor();
+    for (const viewport of [WIDE, NARROW]) {
+      await page.setViewportSize(viewport);
+      expect(await table.getByRole('columnheader').allTextContents()).to.deep.equal(STAGE_HEADS);
+      const cells = await Promise.all((await rows.all()).map((row) => row.getByRole('cell').allInnerTexts()));
+      const stages = cells.map(([stage]) => stage);
+      expect(stages.slice(0, ISSUING_STAGES.length)).to.deep.equal(ISSUING_STAGES);
+      for (const stage of ['queue', 'delivery'])
+        expect(stages.filter((one) => one?.startsWith(`${stage} `))).to.deep.equal(
+          MINT_EVENTS.map((type) => `${stage} of ${type} to default`),
+        );
+      const times = cells.map(([, begins = '']) => begins);
+      for (const begins of times) expect(begins).to.match(/^at [\d,.]+ m?s$/);
+      const took = cells.map(([, , duration = '']) => duration);
+      for (const duration of took) expect(duration).to.match(/^([\d,.]+ m?s|less than 1 ms)$/);
+      expect(await page.evaluate(CUT_OFF)).to.deep.equal([]);
+    }
+    await expectGood();
+  });
+
   it('follows a transfer of a token live, and gives the evidence of it', async () => {
     const { tokenId } = await devnet.issue();
     await show(`token?id=${tokenId}`, page.getByRole('heading', { name: 'Endorsement chain' }));
@@ -180,6 +213,7 @@ describe('the console in a browser', function () {
     await press('Enter');
     await typist.getByRole('heading', { name: 'Endorsement chain' }).waitFor();
     await focused(id).waitFor();
+    await tabTo(typist.getByRole('button', { name: 'Copy id of the trace' }));
   });
 
   it('skips the navigation with the keyboard alone', async () => {
@@ -249,28 +283,61 @@ describe('the console in a browser', function () {
     ).to.deep.equal(['com.service.etr.nomination']);
     // Later dead letters are those of the devnet's own subscription.
     const { serviceUrl: url, adminApiKey } = devnet;
-    const client = createClient({ url, adminApiKey });
+    const client = createClient({ url, key: adminApiKey });
     const { data = [] } = await client.GET('/subscriptions');
     for (const { id } of data.filter((one) => one.sink === sink.url))
       await client.DELETE('/subscriptions/{id}', { params: { path: { id } } });
   });
 
-  it('opens a dialog with the keyboard alone, and closes it with Escape', async () => {
-    await follow('Subscriptions', 'Shift+Tab');
-    const button = typist.getByRole('button', { name: 'Create a subscription' });
-    const dialog = typist.getByRole('dialog', { name: 'Create a subscription' });
-    for (const key of ['Enter', 'Space']) {
-      await tabTo(button);
-      await press(key);
-      await focused(dialog.getByLabel('Sink')).waitFor();
-      const nomination = dialog.getByLabel('nomination', { exact: true });
-      await tabTo(nomination);
-      await press('Space');
-      expect(await nomination.isChecked()).to.equal(true);
-      await press('Escape');
-      await dialog.waitFor({ state: 'detached' });
-      await focused(button).waitFor();
-    }
+  it('makes a key with the keyboard alone, which opens its scope until it is revoked', async () => {
+    await typist.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const { tokenId } = await devnet.issue();
+    await follow('Keys', 'Shift+Tab');
+    const button = typist.getByRole('button', { name: 'Create a key' });
+    const dialog = typist.getByRole('dialog', { name: 'Create a key' });
+    await tabTo(button);
+    await press('Space');
+    await focused(dialog.getByLabel('Name')).waitFor();
+    await expectGood(typist);
+    await press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    await focused(button).waitFor();
+    await press('Enter');
+    await focused(dialog.getByLabel('Name')).waitFor();
+    await typist.keyboard.type('Bank');
+    await tabTo(dialog.getByLabel('Scope'));
+    await typist.keyboard.type('eip155:1:0x1');
+    await tabTo(dialog.getByLabel('Last day'));
+    await typist.keyboard.type('12312099');
+    own.errors.provoke(answeredError('/keys', '400 (Bad Request)'));
+    await press('Enter');
+    await dialog.getByText('Is not an account on a chain.').waitFor();
+    await focused(dialog.getByLabel('Scope')).waitFor();
+    await press('ControlOrMeta+A');
+    await typist.keyboard.type(`urn:service:${devnet.chainId}:${devnet.registryAddress}/${tokenId}`);
+    await tabTo(dialog.getByRole('button', { name: 'Create' }));
+    await press('Enter');
+    await tabTo(typist.getByRole('button', { name: 'Copy key' }));
+    await press('Enter');
+    await typist.getByText('Copied the key.').waitFor();
+    await expectGood(typist);
+    const key = await typist.evaluate<string>('navigator.clipboard.readText()');
+    const opens = async (path: string): Promise<number> => {
+      const headers = { Authorization: `Bearer ${key}` };
+      return (await fetch(`${devnet.serviceUrl}${path}`, { headers })).status;
+    };
+    expect([await opens(`/tokens/${tokenId}`), await opens('/keys')]).to.deep.equal([200, 403]);
+    await tabTo(typist.getByRole('button', { name: 'I have copied it' }));
+    await press('Enter');
+    await typist.getByText(key).waitFor({ state: 'detached' });
+    await tabTo(typist.getByRole('button', { name: 'Revoke Bank' }));
+    await press('Enter');
+    const question = typist.getByRole('dialog', { name: 'Revoke the key' });
+    await focused(question.getByRole('button', { name: 'Cancel' })).waitFor();
+    await tabTo(question.getByRole('button', { name: 'Revoke' }));
+    await press('Enter');
+    await typist.getByRole('row', { name: /Bank.*read.*revoked/ }).waitFor();
+    expect(await opens(`/tokens/${tokenId}`)).to.equal(401);
   });
 
   it('keeps the dialog open while a subscription is created, however often Escape is pressed', async () => {
@@ -283,12 +350,13 @@ describe('the console in a browser', function () {
       await released.promise;
       await route.abort();
     });
+    await follow('Subscriptions', 'Shift+Tab');
     await tabTo(typist.getByRole('button', { name: 'Create a subscription' }));
     await press('Enter');
     await focused(dialog.getByLabel('Sink')).waitFor();
     await typist.keyboard.type('http://127.0.0.1:1/');
     await press('Enter');
-    await dialog.getByRole('button', { name: 'Creating …' }).waitFor();
+    await dialog.getByRole('button', { name: 'Create …' }).waitFor();
     for (let count = 0; count < 3; count++) await press('Escape');
     released.resolve();
     await dialog.getByText('CONNECTION_LOST').waitFor();
@@ -406,6 +474,7 @@ describe('the console in a browser', function () {
       ['issue', reader.getByText('issuing needs ADMIN_API_KEY.')],
       ['subscriptions', reader.getByRole('link', { name: 'Show its deliveries' })],
       ['deliveries?state=dead&subscription=default', reader.getByText('There are no such deliveries.')],
+      ['keys', reader.getByRole('row', { name: 'Bank' })],
       ['verify', reader.getByLabel('Or paste the credential')],
     ] as const) {
       await own.open(reader, hash);

@@ -232,7 +232,7 @@ describe('startDevnet', () => {
 
   it('has one subscription of its own, also after the receiver changed', async () => {
     const { serviceUrl, adminApiKey, receiverUrl } = devnet;
-    const client = createClient({ url: serviceUrl, adminApiKey });
+    const client = createClient({ url: serviceUrl, key: adminApiKey });
     const sinks = async () => (await client.GET('/subscriptions')).data?.map(({ sink }) => sink);
     await client.POST('/subscriptions', { body: { sink: 'http://127.0.0.1:9/own', protocol: 'HTTP' } });
     await subscribe(serviceUrl, adminApiKey, 'http://127.0.0.1:9/');

@@ -75,7 +75,7 @@ describe('the trace of a document', () => {
       expect(issuing.output()).to.contain(`"traceId":"${TRACE_ID}"`);
       expect(delivering.output()).to.match(new RegExp(`"traceId":"${TRACE_ID}".*"msg":"delivered"`));
 
-      const client = createClient({ url: delivering.url, adminApiKey: ADMIN_API_KEY });
+      const client = createClient({ url: delivering.url, key: ADMIN_API_KEY });
       const { data: token } = await client.GET('/tokens/{tokenId}', { params: { path: { tokenId } } });
       expect(token?.issuing?.traceId).to.equal(TRACE_ID);
       const stages = token ? timelineOf(token).map(({ stage }) => stage) : [];

@@ -52,13 +52,9 @@ describe('POST /create with the maximum number of waiting callers', () => {
     expect(app.log.find(({ code }) => code === 'BUSY')).to.include({ level: 'warn', status: 503 });
   });
 
-  it('answers 503 to those who would wait for events, and others get theirs', async () => {
+  it('has another limit than those who wait for events', async () => {
     const headers = { Authorization: `Bearer ${ADMIN_API_KEY}` };
-    for (const [query, status] of [
-      ['?wait=1', 503],
-      ['', 200],
-    ] as const)
-      expect((await fetch(`${app.url}/events/stream${query}`, { headers })).status, query).to.equal(status);
+    expect((await fetch(`${app.url}/events/stream?wait=1`, { headers })).status).to.equal(200);
   });
 
   it('accepts the next request when a waiting one is answered', async () => {
@@ -83,6 +79,40 @@ describe('POST /create with the maximum number of waiting callers', () => {
     await eventually('one is let in', () => finish.length === MOST + 1);
     finish[MOST]?.();
     await eventually('the others are not', () => piped.answer().split('HTTP/1.1 503 ').length === 5);
+  });
+});
+
+describe('GET /events/stream with the maximum number of requests of a caller that wait', () => {
+  it('answers 429 to the next that would wait; others, and those of other paths, get theirs', async () => {
+    const ends: (() => void)[] = [];
+    const fetchEvents: SubscriptionRoutes['fetchEvents'] = async (_, { wait }) => {
+      if (wait > 0) await new Promise<void>((resolve) => ends.push(resolve));
+      return { events: [], cursor: 'c' };
+    };
+    await using app = await startHttpApp({
+      waitsAtOnce: 2,
+      adminApiKey: ADMIN_API_KEY,
+      subscriptions: { fetchEvents } as SubscriptionRoutes,
+      issuing: accepting(async () => mintedDocument()),
+    });
+    const headers = { Authorization: `Bearer ${ADMIN_API_KEY}` };
+    const get = (query: string) => fetch(`${app.url}/events/stream${query}`, { headers });
+    const waiting = get('?wait=1');
+    await eventually('it waits', () => ends.length === 1);
+    const refused = await get('?wait=1');
+    const told = ['x-error-code', 'retry-after'].map((name) => refused.headers.get(name));
+    expect([refused.status, ...told]).to.deep.equal([429, 'WAITS_TOO_MANY', '10']);
+    expect((await get('')).status).to.equal(200);
+    const created = await rawRequest(app.url, createRequest());
+    await eventually('the document is', () => created.answer().startsWith('HTTP/1.1 200 '));
+    created.socket.destroy();
+    ends[0]?.();
+    expect((await waiting).status).to.equal(200);
+    await eventually('the next waits', async () => {
+      void get('?wait=1').catch(() => undefined);
+      return ends.length > 1;
+    });
+    ends[1]?.();
   });
 });
 

@@ -387,6 +387,12 @@ describeOnEngines('conditions', (on, engine) => {
       expect(await arrived()).to.deep.equal(['node_back node/http://a']);
     });
 
+    it('are purged when they are old, also if nobody subscribes to them any more', async () => {
+      const { database } = outbox;
+      await removeSubscription(database, told, true);
+      expect(await purgeEvents(systemTime, database, OPERATIONS, outbox.now + 1)).to.equal(1);
+    });
+
     it('are of no registry', async () => {
       for (const find of [findFeeds, findAllFeeds])
         expect(await find(outbox.database.db)).to.deep.equal([SAMPLE_FEED]);

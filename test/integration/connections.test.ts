@@ -3,7 +3,7 @@ import { request as httpRequest, type RequestListener, type ServerResponse } fro
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { systemTime } from '../../service/base/time';
-import { creatingAtOnce, mostConnections } from '../../service/composition/app';
+import { mostConnections, requestsAtOnce } from '../../service/composition/app';
 import { listen, type HttpServer } from '../../service/http/server';
 import { createLogger } from '../../service/base/logger';
 import { eventually } from '../helpers/eventually';
@@ -147,10 +147,14 @@ describe('the connection limits of the service', () => {
     expect(of(1_024, 2)).to.be.below(of(1_024));
   });
 
-  it('stay between 16 and 10,000; POST /create gets at least half of its own, and never all', () => {
+  it('stay between 16 and 10,000, and are never all taken by those who wait', () => {
     expect(of(64)).to.equal(16);
     expect(of(Infinity)).to.equal(10_000);
-    for (const callers of [of(64), of(200)])
-      expect(creatingAtOnce(callers)).to.be.within(callers / 2, callers - 5);
+    for (const [callers, callersAtOnce, waitsAtOnce] of [
+      [of(64), 6, 2],
+      [of(200), 23, 11],
+      [of(Infinity), 6_662, 3_330],
+    ] as const)
+      expect(requestsAtOnce(callers)).to.deep.equal({ callersAtOnce, waitsAtOnce });
   });
 });

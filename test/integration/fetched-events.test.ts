@@ -17,7 +17,7 @@ describe('events of the client', () => {
   afterEach(() => stream.close());
 
   const events = (options: EventsOptions = {}, url = stream.url): AsyncGenerator<FetchedEvent> =>
-    createClient({ url, adminApiKey: KEY }).events(options);
+    createClient({ url, key: KEY }).events(options);
   /** The events that come, and the error after them. */
   const all = async (fetched: AsyncGenerator<FetchedEvent>) => {
     const seen: FetchedEvent[] = [];
@@ -158,11 +158,15 @@ describe('events of the client', () => {
 
   it('are printed by tdoc events with the cursor to go on with, and a refusal with its code', async () => {
     const run = (...args: string[]) =>
-      askTdocInProcess(['events', '--url', stream.url, ...args], { ADMIN_API_KEY: KEY });
+      askTdocInProcess(['events', '--url', stream.url, ...args], {
+        RECEIVER_API_KEY: 'tdk_of-a-scope',
+        ADMIN_API_KEY: KEY,
+      });
     const lines = [1, 2, 3].map((number) => ({ cursor: `c${number}`, event: sampleEvent(number) }));
     const asJson = await run('--json');
     const parsed = asJson.stdout.trimEnd().split('\n');
     expect([asJson.code, parsed.map((line) => JSON.parse(line) as unknown)]).to.deep.equal([0, lines]);
+    expect(stream.requests[0]?.authorization).to.equal('Bearer tdk_of-a-scope');
     const { id, time, type, subject } = sampleEvent(3);
     expect(await run('--after', 'c2')).to.deep.equal({
       code: 0,
@@ -191,7 +195,7 @@ describe('events of the client', () => {
     ];
     expect([http.code, noKey.code]).to.deep.equal([2, 2]);
     expect(http.stderr).to.match(/^--url is not an https URL.* \[ARGUMENT_INVALID\]/);
-    expect(noKey.stderr).to.match(/^KEY_INVALID: .* Set ADMIN_API_KEY\. \[EVENTS_REFUSED\]/);
+    expect(noKey.stderr).to.match(/^KEY_INVALID: .* Set RECEIVER_API_KEY .* \[EVENTS_REFUSED\]/);
     expect(stream.requests).to.deep.equal([]);
   });
 });

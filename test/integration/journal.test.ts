@@ -146,6 +146,8 @@ describeOnEngines('the journal', (on) => {
         await journal.unmined(tokenId);
         expect(await journal.find(tokenId)).to.include({ state: 'submitted', txHash: '0x01' });
         expect((await journal.unfinished()).map(({ mined }) => mined)).to.deep.equal([undefined]);
+        const row = await on.database.db.selectFrom('issuances').select('mined_at').executeTakeFirstOrThrow();
+        expect(row.mined_at).to.equal(null);
         await journal.mined(tokenId, mintedBy('0x01', 8), false);
       }
     });
@@ -282,6 +284,23 @@ describeOnEngines('the journal', (on) => {
       now += HOUR_MS + 1;
       await journal.purge(0);
       await expectParts(0);
+    });
+
+    for (const bytes of [1_000, LONG])
+      it(`knows no issuance, and keeps nothing of its ${bytes} bytes, if it was not committed`, async () => {
+        const transact = (): Promise<never> => Promise.reject(new Error('no connection'));
+        const failing = createDatabaseJournal({ ...on.database, transact }, SCOPE, clock);
+        const prepared = preparedDocument(bytes);
+        expect(await codeThrownBy(failing.add(prepared))).not.to.equal('nothing');
+        expect(await journal.find(prepared.tokenId)).to.equal(undefined);
+        await expectParts(0);
+      });
+
+    it('does not take a document for whole that ends early', async () => {
+      const { tokenId } = await added(LONG);
+      const reading = collected(journal.documentOf(tokenId));
+      await on.database.db.deleteFrom('document_parts').where('part', '=', 2).execute();
+      expect(await codeThrownBy(reading)).to.equal('DOCUMENT_INCOMPLETE');
     });
 
     it('keeps a document that is added twice', async () => {

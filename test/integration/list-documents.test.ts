@@ -43,7 +43,9 @@ describeOnEngines(
         const response = await get(next);
         expect(response.status, next).to.equal(200);
         all.push((await response.json()) as { tokenId: string }[]);
+        const before = next;
         next = /<\/documents(\?[^>]*)>; rel="next"/.exec(response.headers.get('Link') ?? '')?.[1];
+        expect(next, 'a page after itself').not.to.equal(before);
       }
       return all;
     }

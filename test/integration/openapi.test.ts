@@ -86,6 +86,7 @@ function withEveryPart(): Koa {
   const parts = {
     issuedDocuments: {},
     registries: {},
+    keys: {},
     subscriptions: {},
     answers: {},
     console: { sessions: {} },

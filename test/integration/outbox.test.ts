@@ -4,6 +4,7 @@ import { sql, type QueryId } from 'kysely';
 import { ServiceError } from '../../service/base/errors';
 import { makeDue, releaseLease } from '../../service/outbox/claim-queues';
 import { findFeeds, openFeed } from '../../service/outbox/feeds';
+import { recordRange } from '../../service/outbox/record-range';
 import { deliveriesOfEvent } from '../../service/outbox/deliveries';
 import { headsOfQueues } from '../helpers/database/stored-queues';
 import type { CloudEvent } from '../../service/events/cloud-event';
@@ -75,8 +76,14 @@ describeOnEngines('the outbox', (on, engine) => {
 
   it('refuses late events from an earlier reader of the feed', async () => {
     await openSampleFeed(outbox.database);
-    const failure = await store(1, [eventIn(1, 7n)]).catch((error: unknown) => error);
-    expect(failure).to.be.instanceOf(ServiceError).and.include({ code: 'CURSOR_MOVED', retryable: true });
+    const readAgain = { events: [eventIn(1, 7n)] };
+    for (const late of [
+      store(1, [eventIn(1, 7n)]),
+      recordRange(outbox.database, outbox.feed, SAMPLE_REGISTRY, readAgain, outbox.now),
+    ]) {
+      const failure = await late.catch((error: unknown) => error);
+      expect(failure).to.be.instanceOf(ServiceError).and.include({ code: 'CURSOR_MOVED', retryable: true });
+    }
     expect(await claim()).to.deep.equal([]);
   });
 

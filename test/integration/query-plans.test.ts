@@ -171,10 +171,7 @@ describe('the SQLite queries', () => {
       .insertInto('attempts')
       .values({ ...attempt, attempt: 1, attempted_at: 1, milliseconds: 1 })
       .execute();
-    await db
-      .insertInto('dead_letters')
-      .values({ ...attempt, died_at: 1, attempts: 1 })
-      .execute();
+    await db.insertInto('dead_letters').values({ channel, event, died_at: 1, attempts: 1 }).execute();
     statements.clear();
     const after = { event: 2, channel: 1 };
     for (const states of [undefined, ['waiting', 'failed'], ['failed'], ['dead'], ['delivered']] as const)

@@ -208,7 +208,7 @@ describe('tokens, deliveries, events and credentials of a service', () => {
   });
 
   it('list deliveries with every attempt, successes too, page by page', async () => {
-    const client = createClient({ url: api.service.url, apiKey: API_KEY, adminApiKey: ADMIN_API_KEY });
+    const client = createClient({ url: api.service.url, apiKey: API_KEY, key: ADMIN_API_KEY });
     const all = await client.GET('/deliveries');
     expect(all.data).to.have.length(2 * MINT_EVENTS.length);
     const delivered = all.data?.filter(({ subscription }) => subscription === 'default') ?? [];
@@ -388,7 +388,7 @@ describe('tokens, deliveries, events and credentials of a service', () => {
         });
 
     it('work with the client that is made from it, which sends each path its key', async () => {
-      const client = createClient({ url: api.service.url, apiKey: API_KEY, adminApiKey: ADMIN_API_KEY });
+      const client = createClient({ url: api.service.url, apiKey: API_KEY, key: ADMIN_API_KEY });
       const credentialSubject = { type: ['BillOfLading' as const], scac: 'MAEU', blNumber: '1' };
       const { error, response } = await client.POST('/create/{documentId}', {
         params: { path: { documentId: 'BILL_OF_LADING' } },

@@ -24,7 +24,7 @@ describeOnEngines('rewinding a feed', (on, engine) => {
     expect(await rewind(1)).to.deep.equal({ withdrawn: 3, orphaned: [] });
     expect(blocksOf(await deliverAll())).to.deep.equal([1]);
     const again = { ...eventIn(2, 7n), blockNumber: 3, blockHash: hashOf(3, 'b'), logIndex: 9 };
-    await store(3, [eventIn(2, 8n, {}, 'b'), again], 'b');
+    expect(await store(3, [eventIn(2, 8n, {}, 'b'), again], 'b')).to.equal(2);
     expect(blocksOf(await deliverAll()).sort(), 'one was mined again').to.deep.equal([2, 3]);
   });
 
@@ -44,6 +44,9 @@ describeOnEngines('rewinding a feed', (on, engine) => {
     expect(orphans.map(({ eventId }) => eventId)).to.include(first?.eventId);
     // It can be orphaned again.
     expect((await rewoundTo(2)).orphaned).to.have.length(1);
+    await store(4, [{ ...moved, blockNumber: 4, blockHash: hashOf(4, 'c') }], 'c');
+    const all = await listOrphans(outbox.database.db, [SAMPLE_FEED]);
+    expect(all.map(({ minedAgainIn }) => minedAgainIn)).to.have.members([3, 4, null]);
   });
 
   it('records a delivered event as an orphan again when its branch returns and goes for good', async () => {
@@ -77,7 +80,11 @@ describeOnEngines('rewinding a feed', (on, engine) => {
     }
     await rewind(1);
     const other = { type: 'shred' as const, payload: { remark: '0x' } };
-    const again = [{ ...one, ...other }, two, { ...three, ...other }];
+    const again = [
+      { ...one, ...other },
+      { ...two, logIndex: 5 },
+      { ...three, ...other },
+    ];
     await store(
       2,
       again.map((event) => ({ ...event, blockHash: hashOf(2, 'b') })),
@@ -85,9 +92,10 @@ describeOnEngines('rewinding a feed', (on, engine) => {
     );
     const deliveries = await deliverAll();
     expect(deliveries.map(({ tokenId }) => tokenId)).to.have.members(['7', '8', '9']);
-    for (const { tokenId, eventId, type } of deliveries) {
+    for (const { tokenId, eventId, type, body } of deliveries) {
       expect(eventId === ids.get(tokenId), tokenId).to.equal(tokenId === '8');
       expect(type.endsWith('.shred'), tokenId).to.equal(tokenId !== '8');
+      expect((JSON.parse(body) as CloudEvent).data.logIndex, 'as it was sent').to.equal(Number(tokenId));
     }
   });
 
@@ -118,6 +126,17 @@ describeOnEngines('rewinding a feed', (on, engine) => {
     const again = [one, two].map((event) => ({ ...event, ...inB, logIndex: event.logIndex + 10 }));
     expect(await store(3, again, 'b')).to.equal(1);
     expect(await deliverAll()).to.have.length(1);
+  });
+
+  it('recognises the one of two equal logs that is mined again by its position', async () => {
+    const [one, two] = [eventIn(2, 7n), eventIn(2, 7n, { logIndex: 8 })];
+    await store(2, [one, two]);
+    const [, second] = await deliverAll();
+    await rewind(1);
+    await store(3, [{ ...two, blockNumber: 3, blockHash: hashOf(3, 'b') }], 'b');
+    const orphans = await listOrphans(outbox.database.db, [SAMPLE_FEED]);
+    const again = orphans.filter(({ minedAgainIn }) => minedAgainIn !== null);
+    expect(again.map(({ eventId }) => eventId)).to.deep.equal([second?.eventId]);
   });
 
   it('waits for a delivery under way, and decides by its outcome', async () => {

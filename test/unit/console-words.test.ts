@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { inPlace } from '../../console/deliveries/in-place';
 import { redeliveryResult } from '../../console/deliveries/delivery-words';
 import { problemAt } from '../../console/parts/field-problem';
-import { accountName } from '../../console/text/words';
+import { accountName, millisecondsOf } from '../../console/text/words';
 import { pauseAfter } from '../../console/requests/pause-after';
 import { rereader } from '../../console/requests/rereader';
 import { RequestFailure } from '../../console/requests/request';
@@ -53,6 +53,18 @@ describe('words of the console', () => {
   it('name the accounts of a local node', () => {
     expect(accountName(TWO.toLowerCase(), [ONE, TWO])).to.equal('account 1');
     expect(accountName(TWO, [])).to.equal(undefined);
+  });
+
+  it('tell durations to the millisecond, the longer ones more briefly', () => {
+    for (const [ms, text] of [
+      [0, '0 ms'],
+      [9_999, '9,999 ms'],
+      [-5_000, '−5,000 ms'],
+      [61_540, '61.5 s'],
+      [7_300_000, '2 hours'],
+      [-3 * 86_400_000, '−3 days'],
+    ] as const)
+      expect(millisecondsOf(ms)).to.equal(text);
   });
 
   it('tell a field why it was refused, without the pointer to it', () => {

@@ -104,7 +104,7 @@ describe('pages of fetched events', () => {
   it('give the client no further event after its signal', async () => {
     const stop = new AbortController();
     const answer = async (): Promise<Response> => Response.json({ events: signed(1, 2), cursor: 'c3' });
-    const client = createClient({ url: 'https://carrier.example', adminApiKey: 'key', fetch: answer });
+    const client = createClient({ url: 'https://carrier.example', key: 'key', fetch: answer });
     const verify = { publicKey: sender.publicKeyPem };
     const seen: FetchedEvent[] = [];
     for await (const one of client.events({ verify, signal: stop.signal })) {
@@ -122,7 +122,7 @@ describe('pages of fetched events', () => {
       stop.abort();
       return Response.json({});
     };
-    const client = createClient({ url: 'https://carrier.example', adminApiKey: 'key', fetch: answer });
+    const client = createClient({ url: 'https://carrier.example', key: 'key', fetch: answer });
     const selection = { types: undefined, source: 's:1' } as unknown as EventsOptions;
     await client.events({ ...selection, follow: false, signal: stop.signal }).next();
     expect(queries).to.deep.equal(['?source=s%3A1&wait=0']);

@@ -264,26 +264,28 @@ describe('a document under a context of the issuer', () => {
       );
   });
 
-  it('fails at no step if the file was accepted: random contexts and subjects (200 seeds)', async () => {
-    let accepted = 0;
-    for (let seed = 1; seed <= 200; seed++) {
-      const random = seededRandom(seed);
-      const context = randomContext(random, random.chance(0.1) ? 'any' : 'signed', 1);
-      if ((await findingsIn(context)) !== '') continue;
-      accepted++;
-      const type = random.pick([undefined, 'T', 'U']);
-      const terms = { ...context, ...membersOf(membersOf(membersOf(context)[type ?? ''])['@context']) };
-      const subject = { ...(type && { type }), ...subjectUnder(terms, random, { values: 0 }) };
-      const reveal = random.chance(0.5)
-        ? ['']
-        : Object.keys(subject).map((name) => `/credentialSubject/${name}`);
-      if (Object.keys(subject).length === 0) continue;
-      await issue(subject, context, reveal).catch((error: Error) => {
-        throw new Error(`seed ${seed}: ${JSON.stringify({ context, subject })}`, { cause: error });
-      });
-    }
-    expect(accepted).to.be.greaterThan(100);
-  });
+  // A test of all seeds would take minutes while others run.
+  for (const first of [1, 51, 101, 151])
+    it(`fails at no step if the file was accepted: 50 random contexts and subjects from ${first}`, async () => {
+      let accepted = 0;
+      for (let seed = first; seed < first + 50; seed++) {
+        const random = seededRandom(seed);
+        const context = randomContext(random, random.chance(0.1) ? 'any' : 'signed', 1);
+        if ((await findingsIn(context)) !== '') continue;
+        accepted++;
+        const type = random.pick([undefined, 'T', 'U']);
+        const terms = { ...context, ...membersOf(membersOf(membersOf(context)[type ?? ''])['@context']) };
+        const subject = { ...(type && { type }), ...subjectUnder(terms, random, { values: 0 }) };
+        const reveal = random.chance(0.5)
+          ? ['']
+          : Object.keys(subject).map((name) => `/credentialSubject/${name}`);
+        if (Object.keys(subject).length === 0) continue;
+        await issue(subject, context, reveal).catch((error: Error) => {
+          throw new Error(`seed ${seed}: ${JSON.stringify({ context, subject })}`, { cause: error });
+        });
+      }
+      expect(accepted).to.be.greaterThan(20);
+    });
 });
 
 /** An object with some of the terms that a context defines, each with its own meaning and value. */

@@ -1,8 +1,11 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
+import { showStates } from '../../cli/token/show-states';
 import type { ChainEvent, ChainEventSuffix, Retraction } from '../../client/events';
-import { States } from '../../client/events';
 import { historyOf, isPausedAfter, tokenStateOf, type TokenState } from '../../client/events';
 import { sampleEvent, sampleRetraction, sampleTest } from '../helpers/receiver/signed-delivery';
+import { temporaryFolder } from '../helpers/temporary-folder';
 
 const account = (byte: string): string => `0x${byte.repeat(20)}`;
 const [ALICE, BOB, CAROL, ESCROW] = [account('a1'), account('b0'), account('ca'), account('e5')];
@@ -98,34 +101,31 @@ describe('the state that follows from the events of a token', () => {
   });
 });
 
-describe('the states that a receiver shows', () => {
+describe('the states that a file of events leads to', () => {
   const ofRegistry = (suffix: 'registry_paused' | 'registry_unpaused'): ChainEvent => {
     const { data, ...envelope } = event(suffix, { account: ALICE, remark: '0x' });
     const ofNoToken: Record<string, unknown> = { ...data, tokenId: '0' };
     delete ofNoToken.tokenIdHex;
-    return { ...envelope, data: ofNoToken, subject: '0' } as unknown as ChainEvent;
+    const id = sampleEvent(++number).id;
+    return { ...envelope, id, data: ofNoToken, subject: '0' } as unknown as ChainEvent;
   };
 
-  it('are one for each token, and one for a registry that was paused', () => {
-    const states = new States();
-    for (const one of mint()) states.add(one);
-    const { source } = sampleEvent(1);
-    const paused = ofRegistry('registry_paused');
-    expect(states.add(paused)).to.deep.equal({ source, isPaused: true });
-    const token = { source, tokenId: sampleEvent(1).data.tokenId };
-    expect(states.all()).to.deep.equal([
-      { ...token, ...MINTED },
-      { source, isPaused: true },
+  it('are one for each token, and one for a registry that was paused', async () => {
+    const [transfer, paused] = [sampleEvent(++number), ofRegistry('registry_paused')];
+    const file = join(temporaryFolder().path, 'events.jsonl');
+    writeFileSync(file, [transfer, paused, sampleTest(1)].map((one) => JSON.stringify(one)).join('\n'));
+    const { json, remarks } = await showStates(file);
+    const { source, data } = transfer;
+    const empty = { state: 'not minted', escrow: null, beneficiary: null, nominee: null };
+    expect([json, remarks]).to.deep.equal([
+      [
+        { source, tokenId: data.tokenId, ...empty, holder: data.payload.toHolder },
+        { source, isPaused: true },
+      ],
+      [],
     ]);
     expect(isPausedAfter([paused, retractionOf(paused)])).to.equal(false);
     expect(isPausedAfter([paused, ofRegistry('registry_unpaused')])).to.equal(false);
-  });
-
-  it('are not changed by test events and events of unknown types', () => {
-    const states = new States();
-    expect(states.add(sampleTest(1))).to.equal(undefined);
-    expect(states.add({ type: 'com.service.etr.split' })).to.equal(undefined);
     expect(historyOf(sampleTest(1))).to.equal(undefined);
-    expect(states.all()).to.deep.equal([]);
   });
 });

@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { tokenIdOrUndefined } from '../../registry/token-id-forms';
+import { parsed } from '../../config/setting-types';
+import { parseTokenId } from '../../registry/token-id-forms';
 import { isPlace } from '../../outbox/deliveries';
 import { DELIVERY, DELIVERY_STATE, EVENT_DETAILS, EVENT_NAMES, TEXT } from '../../answers/views';
 import { DIALECTS } from '../../subscriptions/filter-schema';
@@ -8,16 +9,10 @@ import { chapter, json } from './operation';
 import { page, PAGE_LIMIT, pagePosition, wholeNumber } from './values';
 
 /** The parameter `token`: it becomes the decimal digits. */
-export const TOKEN = z
-  .string()
-  .transform((text, context) => {
-    const tokenId = tokenIdOrUndefined(text)?.toString();
-    if (tokenId === undefined) {
-      const message = 'must be a token id: decimal digits, or 64 hexadecimal digits';
-      context.addIssue({ code: 'custom', message });
-    }
-    return tokenId ?? '';
-  })
+export const TOKEN = parsed(
+  (text) => parseTokenId(text)?.toString(),
+  'must be a token id: decimal digits, or 64 hexadecimal digits',
+)
   .optional()
   .describe('A token id: decimal digits, or 64 hexadecimal digits.');
 
@@ -28,7 +23,8 @@ export const DELIVERY_PLACE = pagePosition(/^(\d{1,10})\.(\d{1,10})$/, (...parts
   return isPlace(place) ? place : undefined;
 });
 
-const CURSOR = z.string();
+/** The id of a subscription. */
+const SUBSCRIPTION_ID = z.string().max(64, { error: 'is no id of a subscription' }).optional();
 
 /** Values with commas between them, as the list that a filter has. */
 function listed<List extends z.ZodType<readonly string[] | undefined>>(list: List, description: string) {
@@ -60,11 +56,9 @@ const FETCHED = z
     wait: wholeNumber({ least: 0, most: 30, ifAbsent: 0 }).describe(
       'Seconds to wait for an event if there is none yet; 0 if absent.',
     ),
-    subscription: z
-      .string()
-      .max(64, { error: 'is no id of a subscription' })
-      .optional()
-      .describe('The id of a subscription, or `default`: its rules select the events.'),
+    subscription: SUBSCRIPTION_ID.describe(
+      'The id of a subscription, or `default`: its rules select the events.',
+    ),
     source: source.describe('The registry, `urn:service:<chain id>:<address>`. Absent: all registries.'),
     types: listed(
       types,
@@ -99,11 +93,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
       state: DELIVERY_STATE.exclude(['orphaned'], {
         error: 'must be one of waiting, failed, dead, delivered',
       }).optional(),
-      subscription: z
-        .string()
-        .max(64, { error: 'is no id of a subscription' })
-        .optional()
-        .describe('The id of a subscription, or `default`.'),
+      subscription: SUBSCRIPTION_ID.describe('The id of a subscription, or `default`.'),
       token: TOKEN,
       event: TEXT.max(64, { error: 'is no id of an event' }).optional().describe('The id of an event.'),
       limit: PAGE_LIMIT,
@@ -162,10 +152,10 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
                   .describe('As in `X-Service-Signature`: of the bytes of `body` in UTF-8, made now.'),
                 keyId: z.string().describe('As in `X-Service-Key-Id`.'),
                 contentType: z.string().describe('The content type that a webhook would have.'),
-                cursor: CURSOR.describe('Goes on after this event.'),
+                cursor: TEXT.describe('Goes on after this event.'),
               }),
             ),
-            cursor: CURSOR.describe('Goes on after all that was looked at, also if there is no event.'),
+            cursor: TEXT.describe('Goes on after all that was looked at, also if there is no event.'),
           })
           .meta({ id: 'FetchedEvents' }),
       ),
@@ -175,6 +165,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
       404: ['SUBSCRIPTION_UNKNOWN'],
       409: ['SIGNING_KEY_MISSING'],
       410: ['CURSOR_EXPIRED'],
+      429: ['WAITS_TOO_MANY'],
       503: ['BUSY'],
     },
   },
@@ -185,9 +176,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
     pathParameters: {
       id: { description: 'The `id` of the event.', example: '0b3a5a0e-0b7e-5b0e-8f4e-3f2e9b8f8a3c' },
     },
-    answers: {
-      200: json('The event.', EVENT_DETAILS),
-    },
+    answers: { 200: json('The event.', EVENT_DETAILS) },
     errors: { 404: ['EVENT_UNKNOWN'] },
   },
 });

@@ -2,14 +2,12 @@ import * as z from 'zod';
 import { BILL_OF_LADING_CONTEXT, CONTEXT_TYPE, SCHEMA_TYPE } from '../../base/published-files';
 import { chapter, json, type Answer } from './operation';
 import { component, ADDRESS, COUNT, TEXT, TIME } from '../../answers/views';
-import { FEED_STATE } from './values';
-
-const NOT_MODIFIED: Answer = { description: 'Not modified: `If-None-Match` has the `ETag`.' };
 
 /** The answers of a path that the caller may keep. */
 function kept(answer: Answer): Record<number, Answer> {
   const ETag = { description: 'Identifies the content: send it in `If-None-Match`.', example: '"kX2…"' };
-  return { 200: { ...answer, headers: { ETag } }, 304: NOT_MODIFIED };
+  const notModified = { description: 'Not modified: `If-None-Match` has the `ETag`.' };
+  return { 200: { ...answer, headers: { ETag } }, 304: notModified };
 }
 
 function text(description: string, mediaType: string): Answer {
@@ -61,11 +59,18 @@ const NODES = {
     .describe('Absent with a single node.'),
 };
 
-const FEED = z.strictObject({
+/** The reading of a registry's events. */
+export const FEED = z.strictObject({
   network: TEXT,
   chainId: COUNT,
   registry: TEXT,
-  state: FEED_STATE,
+  state: z
+    .enum(['starting', 'following', 'standby', 'failing', 'stopped'])
+    .describe(
+      '`starting`: the registry has not been found on the chain yet; `following`: its events are read; ' +
+        '`standby`: another process reads them; `failing`: the node cannot be read now; `stopped`: an ' +
+        'operator has to act.',
+    ),
   since: TIME,
   nextBlock: COUNT.optional().describe('The first block that has not been read.'),
   headBlock: COUNT.optional(),
@@ -156,9 +161,7 @@ export const DISCOVERY = chapter('Discovery', 'anyone', {
   getWebhookKeys: {
     request: 'GET /.well-known/jwks.json',
     summary: 'The keys that verify webhooks',
-    answers: {
-      200: json('A JWK Set (RFC 7517).', WEBHOOK_KEYS, { mediaType: 'application/jwk-set+json' }),
-    },
+    answers: { 200: json('A JWK Set (RFC 7517).', WEBHOOK_KEYS, { mediaType: 'application/jwk-set+json' }) },
     errors: { 404: ['SIGNING_KEY_MISSING'] },
   },
   getContextFile: {

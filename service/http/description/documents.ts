@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { parsed } from '../../config/setting-types';
 import { CREATE_REQUEST } from '../../issuance/create-request';
 import { component, ISSUANCE_STATE, ADDRESS, HASH, TEXT, TIME, TOKEN_ID_HEX } from '../../answers/views';
 import EXAMPLES from './examples.json';
@@ -87,22 +88,28 @@ const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/i
 /** Date.parse would take 30 February for 2 March. */
 const CALENDAR = z.iso.datetime({ offset: true });
 
+/** Epoch milliseconds; undefined for a text that is no time. */
+function timeOf(text: string): number | undefined {
+  const isReal = RFC3339.test(text) && CALENDAR.safeParse(text.toUpperCase()).success;
+  const at = isReal ? Date.parse(text) : NaN;
+  return Number.isNaN(at) ? undefined : at;
+}
+
 /** A time, which becomes epoch milliseconds. */
 function time(description: string) {
-  return z
-    .string()
-    .transform((text, context) => {
-      const isReal = RFC3339.test(text) && CALENDAR.safeParse(text.toUpperCase()).success;
-      const at = isReal ? Date.parse(text) : NaN;
-      if (Number.isNaN(at)) {
-        const message = 'must be a time such as 2026-05-01T12:00:00Z (in a URL, write + as %2B)';
-        context.addIssue({ code: 'custom', message });
-      }
-      return at;
-    })
+  return parsed(timeOf, 'must be a time such as 2026-05-01T12:00:00Z (in a URL, write + as %2B)')
     .optional()
     .meta({ description: `${description}, in RFC 3339: \`2026-05-01T00:00:00Z\`.`, format: 'date-time' });
 }
+
+/** Why a token is not made. */
+const OF_MINT = [
+  'MINT_SIMULATION_FAILED',
+  'REGISTRY_MISSING',
+  'MINT_NOT_SENT',
+  'TRANSACTION_REJECTED',
+  'MINT_REVERTED',
+] as const;
 
 /** Operations of documents. */
 export const DOCUMENTS = chapter('Documents', 'issuer', {
@@ -120,8 +127,7 @@ export const DOCUMENTS = chapter('Documents', 'issuer', {
       'Idempotency-Key': IDEMPOTENCY_KEY,
       traceparent: z.string().meta({
         description:
-          'The W3C trace that the document goes on in. Without one, or ' +
-          'if it is invalid, a trace begins.',
+          'The W3C trace that the document goes on in. Without one, or if it is invalid, a trace begins.',
         examples: ['00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'],
       }),
       Prefer: z.string().meta({
@@ -169,16 +175,12 @@ export const DOCUMENTS = chapter('Documents', 'issuer', {
         'SIGNING_FAILED',
         'SIGNING_WORKER_LOST',
         'CHAIN_ID_MISMATCH',
-        'REGISTRY_MISSING',
         'ESCROWS_UNSUPPORTED',
         'LOGS_PRUNED',
         'RPC_KEY_REFUSED',
         'RPC_UNREACHABLE',
         'FEES_UNKNOWN',
-        'MINT_SIMULATION_FAILED',
-        'MINT_NOT_SENT',
-        'TRANSACTION_REJECTED',
-        'MINT_REVERTED',
+        ...OF_MINT,
         'MINT_STILL_WAITING',
         'MINT_NOT_CONFIRMED',
         'ISSUANCE_UNKNOWN',
@@ -213,18 +215,7 @@ export const DOCUMENTS = chapter('Documents', 'issuer', {
         { examples: { submitted: { status: 'submitted' } }, headers: { 'Retry-After': RETRY_AFTER } },
       ),
     },
-    errors: {
-      400: ['TOKEN_ID_INVALID'],
-      404: ['DOCUMENT_UNKNOWN'],
-      410: [
-        'MINT_SIMULATION_FAILED',
-        'REGISTRY_MISSING',
-        'MINT_NOT_SENT',
-        'TRANSACTION_REJECTED',
-        'MINT_REVERTED',
-        'INTERNAL',
-      ],
-    },
+    errors: { 400: ['TOKEN_ID_INVALID'], 404: ['DOCUMENT_UNKNOWN'], 410: [...OF_MINT, 'INTERNAL'] },
   },
   listDocuments: {
     request: 'GET /documents',

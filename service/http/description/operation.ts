@@ -117,6 +117,9 @@ export function json(
 /** Errors of a database that is read, and cannot be written now. */
 export const OF_DATABASE = ['DATABASE_LOCKED', 'DATABASE_FULL', 'DATABASE_READ_ONLY'] as const;
 
+/** Errors of an address at which no registry can be read. */
+export const OF_REGISTRY = ['REGISTRY_MISSING', 'REGISTRY_INVALID', 'ESCROWS_UNSUPPORTED'] as const;
+
 /** Whether an operation changes and stores nothing. */
 export function onlyLooks({ method, isHarmless }: Pick<Operation, 'method' | 'isHarmless'>): boolean {
   return method === 'get' || isHarmless === true;

@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { REGISTRY_REQUEST } from '../../followed-registries/parse-registry';
-import { chapter, json, OF_DATABASE } from './operation';
+import { FEED } from './discovery';
+import { chapter, json, OF_DATABASE, OF_REGISTRY } from './operation';
 import { FORCE_QUERY } from './subscriptions';
 import { component, ADDRESS, COUNT, TEXT } from '../../answers/views';
-import { FEED_STATE } from './values';
+import { located } from './values';
 
 const REGISTRY = component('Registry', {
   network: TEXT,
@@ -13,23 +14,12 @@ const REGISTRY = component('Registry', {
   startBlock: COUNT.optional(),
   confirmations: REGISTRY_REQUEST.shape.confirmations,
   undelivered: COUNT.describe('Events that are not delivered yet.'),
-  feed: z
-    .strictObject({
-      nextBlock: COUNT.optional(),
-      headBlock: COUNT.optional(),
-      code: TEXT.optional(),
-      reason: TEXT.optional(),
-      state: FEED_STATE.optional(),
-    })
+  feed: FEED.pick({ state: true, nextBlock: true, headBlock: true, code: true, reason: true })
+    .partial()
     .describe('The reading of its events.'),
 });
 
-const LOCATION = {
-  Location: {
-    description: 'Its path.',
-    example: '/registries/80002/0xd8058efe0198ae9dd7d563e1b4938dcbc86a1f81',
-  },
-};
+const LOCATION = located('/registries/80002/0xd8058efe0198ae9dd7d563e1b4938dcbc86a1f81');
 
 /** Operations of registries. */
 export const REGISTRIES = chapter('Registries', 'admin', {
@@ -56,14 +46,7 @@ export const REGISTRIES = chapter('Registries', 'admin', {
       201: json('The registry is followed from now on.', REGISTRY, { headers: LOCATION }),
     },
     errors: {
-      400: [
-        'REGISTRY_INVALID',
-        'REGISTRY_MISSING',
-        'ESCROWS_UNSUPPORTED',
-        'CHAIN_ID_MISMATCH',
-        'FINALITY_UNSUPPORTED',
-        'NETWORK_NOT_CONFIGURED',
-      ],
+      400: [...OF_REGISTRY, 'CHAIN_ID_MISMATCH', 'FINALITY_UNSUPPORTED', 'NETWORK_NOT_CONFIGURED'],
       409: ['REGISTRY_FOLLOWED'],
       503: ['RPC_UNREACHABLE', 'RPC_KEY_REFUSED', 'FINALITY_MISSING', ...OF_DATABASE],
     },

@@ -16,7 +16,7 @@ import {
   UNDELIVERED,
   UNDELIVERED_STATE,
 } from '../../answers/views';
-import { AFTER, page, PAGE_LIMIT } from './values';
+import { AFTER, located, page, PAGE_LIMIT } from './values';
 
 /** The parameter of the paths of one subscription. */
 const SUBSCRIPTION_PATH = {
@@ -56,11 +56,8 @@ export const FORCE_QUERY = z.object({
   force: z.enum(['true', 'false'], FLAG).default('false').describe('Also if undelivered events wait.'),
 });
 
-const TRANSFERS = {
-  filters: [{ suffix: { type: '_transfer' } }],
-  sink: 'https://subscriber.example/webhook',
-  protocol: 'HTTP',
-};
+const TO_SINK = { sink: 'https://subscriber.example/webhook', protocol: 'HTTP' };
+const TRANSFERS = { filters: [{ suffix: { type: '_transfer' } }], ...TO_SINK };
 
 /** The body of a redelivery. */
 export const REDELIVERY_REQUEST = z
@@ -81,24 +78,18 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
       kind: 'small',
       schema: SUBSCRIPTION_REQUEST.meta({ id: 'SubscriptionRequest' }),
       examples: {
-        everything: { sink: 'https://subscriber.example/webhook', protocol: 'HTTP' },
+        everything: TO_SINK,
         transfers: TRANSFERS,
         'one token, from its first event': {
           filters: [{ tokens: ['7f895c897f40831f5a36f4b1bd18f6ed5faa4d74dbb16a0a8f8b3dc690f845ad'] }],
-          sink: 'https://subscriber.example/webhook',
-          protocol: 'HTTP',
+          ...TO_SINK,
           config: { startFrom: 'beginning', contentType: 'application/cloudevents+json' },
         },
       },
     },
     answers: {
       201: json('The subscription with all its defaults.', SUBSCRIPTION, {
-        headers: {
-          Location: {
-            description: 'Its path.',
-            example: '/subscriptions/0192f3c8-5a00-7000-8000-000000000001',
-          },
-        },
+        headers: located('/subscriptions/0192f3c8-5a00-7000-8000-000000000001'),
       }),
     },
     errors: {
@@ -134,9 +125,9 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
     pathParameters: SUBSCRIPTION_PATH,
     body: {
       kind: 'small',
-      schema: z.union([SUBSCRIPTION_REQUEST.extend(SHOWN), STATE_OF_DEFAULT]).meta({
-        id: 'SubscriptionReplacement',
-      }),
+      schema: z
+        .union([SUBSCRIPTION_REQUEST.extend(SHOWN), STATE_OF_DEFAULT])
+        .meta({ id: 'SubscriptionReplacement' }),
       examples: { paused: { ...TRANSFERS, config: { state: 'paused' } } },
     },
     answers: { 200: json('The subscription after the replacement.', SUBSCRIPTION) },
@@ -157,10 +148,7 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
         headers: { 'X-Undelivered': { description: 'Number of events deleted with it.', example: '0' } },
       }),
     },
-    errors: {
-      404: ['SUBSCRIPTION_UNKNOWN'],
-      409: ['SUBSCRIPTION_UNDELIVERED', 'SUBSCRIPTION_IN_SETTINGS'],
-    },
+    errors: { 404: ['SUBSCRIPTION_UNKNOWN'], 409: ['SUBSCRIPTION_UNDELIVERED', 'SUBSCRIPTION_IN_SETTINGS'] },
   },
   testSubscription: {
     request: 'POST /subscriptions/{id}/test',

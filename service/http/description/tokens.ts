@@ -3,7 +3,7 @@ import { DERIVE_REQUEST, VERIFY_REQUEST } from '../../answers/credential-request
 import { component, EVIDENCE, KNOWN_TOKEN, TEXT, VERIFICATION } from '../../answers/views';
 import { TOKEN_ID_PATH } from './documents';
 import EXAMPLES from './examples.json';
-import { chapter, json, OF_DATABASE } from './operation';
+import { chapter, json, OF_DATABASE, OF_REGISTRY } from './operation';
 
 const CREDENTIAL = EXAMPLES.created.signedW3CDocument;
 
@@ -17,9 +17,6 @@ const TOKEN_PLACE = z.object({
     .optional()
     .describe('The chain of `registry`; that of NET if absent.'),
 });
-
-/** The address is of no registry that can be read. */
-const OF_REGISTRY = ['REGISTRY_MISSING', 'REGISTRY_INVALID', 'ESCROWS_UNSUPPORTED'] as const;
 
 /** Errors of reading a token from its chain. */
 const READING_ERRORS = {
@@ -70,11 +67,7 @@ export const TOKENS = chapter('Tokens', 'any key', {
     pathParameters: TOKEN_ID_PATH,
     query: TOKEN_PLACE,
     answers: { 200: json('The evidence, a file to keep.', EVIDENCE) },
-    errors: {
-      ...READING_ERRORS,
-      422: ['EVIDENCE_TOO_LARGE'],
-      500: [...READING_ERRORS[500], 'CHECK_ENDED'],
-    },
+    errors: { ...READING_ERRORS, 422: ['EVIDENCE_TOO_LARGE'], 500: [...READING_ERRORS[500], 'CHECK_ENDED'] },
   },
 });
 
@@ -89,14 +82,8 @@ export const CREDENTIALS = chapter('Credentials', 'any key', {
       schema: VERIFY_REQUEST.meta({ id: 'VerifyRequest' }),
       examples: { 'a credential': { verifiableCredential: CREDENTIAL } },
     },
-    answers: {
-      200: json('The verdict.', VERIFICATION),
-    },
-    errors: {
-      400: ['REQUEST_FIELD_INVALID', 'CREDENTIAL_INVALID'],
-      500: ['CHECK_ENDED'],
-      503: ['BUSY'],
-    },
+    answers: { 200: json('The verdict.', VERIFICATION) },
+    errors: { 400: ['REQUEST_FIELD_INVALID', 'CREDENTIAL_INVALID'], 500: ['CHECK_ENDED'], 503: ['BUSY'] },
   },
   deriveCredential: {
     request: 'POST /credentials/derive',

@@ -1,14 +1,6 @@
 import * as z from 'zod';
-import { json, type Answer } from './operation';
-
-/** State of the reading of a registry's events. */
-export const FEED_STATE = z
-  .enum(['starting', 'following', 'standby', 'failing', 'stopped'])
-  .describe(
-    '`starting`: the registry has not been found on the chain yet; `following`: its events are read; ' +
-      '`standby`: another process reads them; `failing`: the node cannot be read now; `stopped`: an ' +
-      'operator has to act.',
-  );
+import { parsed } from '../../config/setting-types';
+import { json, type Answer, type AnswerHeader } from './operation';
 
 // The parameters and the header of paths that list things page by page.
 
@@ -41,17 +33,16 @@ export function pagePosition<Position extends object>(
   pattern: RegExp,
   positionOf: (...parts: string[]) => Position | undefined,
 ) {
-  return z
-    .string()
-    .transform((text, context) => {
-      const [whole, ...parts] = pattern.exec(text) ?? [];
-      const position = whole === undefined ? undefined : positionOf(...parts);
-      if (position === undefined)
-        context.addIssue({ code: 'custom', message: 'must be taken from the header Link of a page' });
-      return position;
-    })
-    .optional()
-    .describe(AFTER);
+  const read = (text: string): Position | undefined => {
+    const [whole, ...parts] = pattern.exec(text) ?? [];
+    return whole === undefined ? undefined : positionOf(...parts);
+  };
+  return parsed(read, 'must be taken from the header Link of a page').optional().describe(AFTER);
+}
+
+/** The header of an answer that made something. */
+export function located(example: string): Record<'Location', AnswerHeader> {
+  return { Location: { description: 'Its path.', example } };
 }
 
 /** @param next the path of another page. */

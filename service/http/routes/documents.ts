@@ -29,11 +29,7 @@ export interface DocumentParts {
   issuing: Issuing;
   /** The documents of GET /documents and GET /documents/{tokenId}, which exist only with an API key. */
   issuedDocuments?: Pick<Journal, 'find' | 'documentOf' | 'list'> | undefined;
-  /** Limits for the bodies that are processed at once. */
-  bodyLimits?: BodyLimitsOptions & {
-    /** The lowest accepted speed of bodies. */
-    least?: LeastRate | undefined;
-  };
+  bodyLimits?: BodyLimitsOptions;
 }
 
 /** Seconds after which to ask for a document that is being minted. */
@@ -48,7 +44,7 @@ export function answerDocuments(
   parts: DocumentParts,
   limitCaller: LimitCaller,
 ): void {
-  const { apiKey, issuing, issuedDocuments, bodyLimits: { least, ...bodyLimits } = {} } = parts;
+  const { apiKey, issuing, issuedDocuments, bodyLimits = {} } = parts;
   let unmined = 0;
 
   const permitBody = limitBodies(time, bodyLimits);
@@ -57,12 +53,12 @@ export function answerDocuments(
     const { log, left, session, receivedAt } = ctx.state;
     // This error comes before any other error in the request, and before the body is read.
     const documentType = issuing.acceptedType(ctx.params.documentId ?? '');
-    await limitCaller(ctx);
+    limitCaller(ctx);
     const key = idempotencyKeyOf(ctx);
     checkDeclaredBody(ctx);
     const leave = await permitBody(ctx);
     try {
-      const { body, requestHash } = await createBody(time, ctx, documentType, least);
+      const { body, requestHash } = await createBody(time, ctx, documentType, bodyLimits.least);
       // A request that was accepted before gets its answer, whatever is refused by now.
       if (key === undefined && mostBytes(ctx) <= SMALL_BYTES) parseCreateRequest(body);
       // GET /documents/{tokenId} has to exist for the caller.
@@ -160,12 +156,8 @@ export async function createBody(
   least?: LeastRate,
 ): Promise<{ body: Uint8Array<ArrayBuffer>; requestHash: string }> {
   const hash = createHash('sha256').update(`${documentType}\n`);
-  const body = await arrived(
-    time,
-    ctx,
-    readBody(ctx.req, LIMIT_BYTES, (chunk) => hash.update(chunk)),
-    least,
-  );
+  const reading = readBody(ctx.req, LIMIT_BYTES, (chunk) => hash.update(chunk));
+  const body = await arrived(time, ctx, reading, least);
   return { body, requestHash: hash.digest('hex') };
 }
 

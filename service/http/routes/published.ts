@@ -101,10 +101,8 @@ export function answerPublished({ answer }: OperationRouter, parts: PublishedPar
   answer(DISCOVERY.getEventSchema, oneOf(schemas));
 
   answer(DISCOVERY.getDescription, builtFile('dist/api/openapi.json', 'application/json', ONE_HOUR));
-  answer(
-    DISCOVERY.getReference,
-    builtFile('dist/api/reference.html', 'text/html; charset=utf-8', REFERENCE_HEADERS),
-  );
+  const page = builtFile('dist/api/reference.html', 'text/html; charset=utf-8', REFERENCE_HEADERS);
+  answer(DISCOVERY.getReference, page);
 
   // 200 while every registry's events are read. It is also 200 if the database was removed, or cannot be
   // written, because a 503 may lead to a restart.

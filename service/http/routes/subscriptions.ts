@@ -110,7 +110,7 @@ export function answerSubscriptions(
             config: OF_NO_SUBSCRIPTION,
           }
         : await subscriptionsFor(ctx).find(subscription);
-    if (wanted.wait > 0) await limitCaller(ctx);
+    if (wanted.wait > 0) limitCaller(ctx);
     ctx.state.isRoutine = true;
     ctx.body = await options.fetchEvents(selecting, wanted, left);
   });

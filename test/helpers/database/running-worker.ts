@@ -20,7 +20,9 @@ export function startWorker(
   {
     time = systemTime,
     ...options
-  }: Partial<Pick<DeliveryWorkerOptions, 'time' | 'maxConcurrentDeliveries' | 'retry' | 'share'>> = {},
+  }: Partial<
+    Pick<DeliveryWorkerOptions, 'time' | 'maxConcurrentDeliveries' | 'retry' | 'share' | 'client' | 'slots'>
+  > = {},
 ): DeliveryWorker & AsyncDisposable {
   const logger = pino({ level: 'silent' });
   const worker = startDeliveryWorker({
@@ -32,10 +34,10 @@ export function startWorker(
     timeoutMs: 1_000,
     maxConcurrentDeliveries: 2,
     share: () => Infinity,
+    slots: createDeliverySlots({ most: 1_000, time, logger }).newShare(false),
     ...options,
     time,
     random: () => 0,
-    slots: createDeliverySlots({ most: 1_000, time, logger }).newShare(false),
     logger,
     lifecycle: createLifecycle(),
     registry: 'operations',

@@ -33,7 +33,7 @@ export async function storedLetters(db: Kysely<Schema>, feeds: string[]) {
     .innerJoin('events', 'events.id', 'dead_letters.event')
     .innerJoin('feeds', 'feeds.id', 'events.feed')
     .select(['events.event_id', 'events.type', 'events.body', 'dead_letters.died_at as diedAt'])
-    .select(['dead_letters.attempts', 'dead_letters.status', 'dead_letters.error'])
+    .select('dead_letters.attempts')
     .where('feeds.feed', 'in', feeds)
     .orderBy('dead_letters.died_at')
     .execute();

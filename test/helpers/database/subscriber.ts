@@ -53,15 +53,24 @@ export async function subscribe(
 
 /** Gives the subscription of a channel these members. */
 export async function changeSubscription(
-  { db }: Pick<Database, 'db'>,
+  database: Pick<Database, 'db'>,
   channel: number,
   members: object,
 ): Promise<void> {
+  const { name } = await joinedChannels(database.db)
+    .select('subscriptions.name')
+    .where('channels.id', '=', channel)
+    .executeTakeFirstOrThrow();
+  await replaceSubscription(database, name, members);
+}
+
+/** Gives a subscription these members. */
+export async function replaceSubscription(
+  { db }: Pick<Database, 'db'>,
+  name: string,
+  members: object,
+): Promise<void> {
   await db.transaction().execute(async (transaction) => {
-    const { name } = await joinedChannels(transaction)
-      .select('subscriptions.name')
-      .where('channels.id', '=', channel)
-      .executeTakeFirstOrThrow();
     await noteChange(transaction, name);
     await transaction
       .updateTable('subscriptions')

@@ -1,5 +1,5 @@
 import { newState, openState, removeRows, type Engine } from '../database/engines';
-import { ChangingRegistry } from '../fetch-model/changing-registry';
+import { ChangingRegistry } from './changing-registry';
 import { stopLater } from '../resources';
 import { History, type Place } from '../scenario';
 import { seededRandom, type SeededRandom } from '../seeded-random';

@@ -9,12 +9,14 @@ export const TYPES = ['holder_transfer', 'nomination', 'shred'] as const;
 /** The selection of events of a subscription, without the code that is tested. */
 export interface Rule {
   readonly members: object;
-  wants(event: RegistryEvent): boolean;
+  wants(event: Pick<RegistryEvent, 'type' | 'tokenId'>): boolean;
 }
 
+const ALL_TOKENS = Array.from({ length: TOKENS }, (_, token) => BigInt(token));
+
 /** A rule of a random kind: everything, some types, some tokens, all tokens but some. */
-export function randomRule(random: SeededRandom): Rule {
-  const some = new Set(Array.from({ length: TOKENS / 2 }, () => BigInt(random.below(TOKENS))));
+export function randomRule(random: SeededRandom, tokens: readonly bigint[] = ALL_TOKENS): Rule {
+  const some = new Set(Array.from({ length: Math.ceil(tokens.length / 2) }, () => random.pick(tokens)));
   const ids = [...some].map(String);
   const types = TYPES.filter(() => random.chance(0.6));
   const rules: Rule[] = [

@@ -96,7 +96,7 @@ export async function startSubscribedService(
     call,
     sink,
     async subscribe({ url }, members = {}) {
-      const client = createClient({ url: service.url, adminApiKey: ADMIN_API_KEY });
+      const client = createClient({ url: service.url, key: ADMIN_API_KEY });
       const body: components['schemas']['SubscriptionRequest'] = { sink: url, protocol: 'HTTP', ...members };
       const { data, error, response } = await client.POST('/subscriptions', { body });
       if (data === undefined) throw new Error(`${response.status}: ${error.error.message}`);

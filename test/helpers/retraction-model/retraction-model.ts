@@ -200,8 +200,9 @@ async function leftToDo(service: MortalService, client: Chain['client']): Promis
   const { db } = service.database;
   const head = await client.getBlock('latest');
   const feed = await db.selectFrom('feeds').selectAll().executeTakeFirst();
-  if (feed?.last_block_hash !== head?.hash || feed?.next_block !== (head?.number ?? 0) + 1)
-    return `the chain is at block ${head?.number} ${head?.hash}, the feed at ${JSON.stringify(feed)}`;
+  const read = await db.selectFrom('blocks').selectAll().orderBy('number', 'desc').executeTakeFirst();
+  if (read?.hash !== head?.hash || feed?.next_block !== (head?.number ?? 0) + 1)
+    return `the chain is at block ${head?.number} ${head?.hash}, the feed at ${JSON.stringify([feed, read])}`;
   const waiting = await db
     .selectFrom('queues')
     .selectAll()

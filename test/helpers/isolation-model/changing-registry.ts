@@ -23,7 +23,7 @@ interface Block {
   events: RegistryEvent[];
 }
 
-/** What differs between the models that such registries are part of. */
+/** The parts of a registry. */
 export interface RegistryParts {
   identity: RegistryIdentity;
   random: SeededRandom;
