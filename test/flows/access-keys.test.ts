@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import type { ServiceEvent } from '../../client/events';
 import { mintDirectly } from '../helpers/chain/direct-mint';
-import type { Database } from '../../service/database/database';
-import { ENGINES, openState } from '../helpers/database/engines';
+import { ENGINES } from '../helpers/database/engines';
 import { eventually } from '../helpers/eventually';
 import { callService, type ApiAnswer } from '../helpers/processes/create-call';
 import { RECEIVER, startReceiverProcess } from '../helpers/processes/receiver-process';
@@ -227,29 +226,6 @@ for (const engine of ENGINES)
       expect((await as<Page>(READ_KEY, 'GET', '/events/stream')).body.events.length).to.be.greaterThan(5);
       expect((await as(READ_KEY, 'GET', '/registries')).status).to.equal(200);
       expect(answered(await as(READ_KEY, 'POST', '/keys', {}))).to.deep.equal([403, 'KEY_READ_ONLY']);
-    });
-
-    it('ends without ADMIN_API_KEY, too', async () => {
-      const { key } = await make({
-        name: 'late',
-        scope: { tokens: [tokenOf(5n)] },
-        may: ['read', 'subscribe'],
-      });
-      const { id } = (await subscribe(key, await api.sink())).body;
-      const withState = async <T>(work: (opened: Database) => Promise<T>): Promise<T> => {
-        await using opened = await openState(api.state);
-        return work(opened);
-      };
-      await api.restart({ ADMIN_API_KEY: '' }, () =>
-        withState(({ db }) => db.updateTable('access_keys').set({ expires_at: 1 }).execute()),
-      );
-      let state: unknown;
-      await api.restart({}, async () => {
-        state = await withState(({ db }) =>
-          db.selectFrom('subscriptions').select('state').where('name', '=', id).executeTakeFirst(),
-        );
-      });
-      expect(state).to.deep.equal({ state: 'paused' });
     });
 
     const tokenOf = (tokenId: bigint | undefined): string =>
