@@ -1,5 +1,6 @@
 import { getAddress } from 'ethers';
 import { sql, type Kysely } from 'kysely';
+import type { Retraction } from '../../client/events';
 import type { Holder } from '../access/access-keys';
 import { type Time, timeAt, untilAborted } from '../base/time';
 import { traceIdOf } from '../base/trace';
@@ -10,7 +11,7 @@ import { registryName, type RegistryName } from '../base/registry-name';
 import { networkOfChain } from '../chain/networks';
 import type { Config } from '../config/config';
 import type { Schema } from '../database/schema';
-import type { CloudEvent } from '../events/cloud-event';
+import { RETRACTED_TYPE, type CloudEvent } from '../events/cloud-event';
 import { compileSelection } from '../events/select-events';
 import { scopeName, type JournalScope } from '../journal/issuance';
 import { issuanceOf, issuancesIn } from '../journal/read-issuances';
@@ -110,11 +111,20 @@ export function createAnswers(parts: AnswersParts): Answers {
     return (await listEvents(db, wanted)).events;
   };
 
+  /** A token that a reorganisation took away from the caller is not seen any more. */
+  const isSeen = async (holder: Holder | undefined, location: TokenLocation): Promise<boolean> => {
+    const events = holder ? await eventsOfToken(location) : [];
+    return isSeenBy(
+      holder,
+      events.filter(({ type, isOrphaned }) => !isOrphaned && type !== RETRACTED_TYPE),
+    );
+  };
+
   return {
     progress,
     async evidence(question, left) {
       const location = locationOf(question, config);
-      if (!isSeenBy(question.holder, await eventsOfToken(location))) return undefined;
+      if (!(await isSeen(question.holder, location))) return undefined;
       try {
         return await checking.evidence(nodeOfCaller(config, location), location, left);
       } catch (thrown) {
@@ -126,7 +136,7 @@ export function createAnswers(parts: AnswersParts): Answers {
     async token(question, left) {
       const { holder, seesDeliveries } = question;
       const location = locationOf(question, config);
-      if (holder && !isSeenBy(holder, await eventsOfToken(location))) return undefined;
+      if (!(await isSeen(holder, location))) return undefined;
       const node = nodeOfCaller(config, location);
       const { chainId, registry, tokenId } = location;
       const history = await inTurn(left, () =>
@@ -181,7 +191,10 @@ export function createAnswers(parts: AnswersParts): Answers {
 
     async event(eventId, holder) {
       const [event] = await deliveriesOfEvent(db, eventId);
-      if (event === undefined || !isSeenBy(holder, [event])) return undefined;
+      if (event === undefined) return undefined;
+      const { data } = JSON.parse(event.body) as Partial<Retraction>;
+      const [original = event] = data?.retracts ? await deliveriesOfEvent(db, data.retracts) : [];
+      if (!isSeenBy(holder, [original])) return undefined;
       const own = await ownOf(holder);
       return eventDetails(db, targetOf, own ? withDeliveriesOf(own, event) : event, time.now());
     },

@@ -63,6 +63,8 @@ export interface EventRules {
   readonly hasRetractions: boolean;
   /** Whether it may see nothing that the rules do not select. */
   readonly isScoped: boolean;
+  /** Whether its scope has a part of a source: it notices nothing of others. */
+  mayHave(this: void, source: string): boolean;
 }
 
 /** The members of a realised subscription that decide it. */
@@ -81,7 +83,16 @@ export function compileRules(definition: string): EventRules {
     event.type.startsWith(OPERATIONS_PREFIX)
       ? wantsOperation(definition, event.type)
       : event.data.blockNumber >= first && selects(event);
-  return { selection: selecting, wants, hasRetractions: retractions, isScoped: scope !== undefined };
+  const mayHave = (source: string): boolean => scope?.every((filter) => maySelect(filter, source)) ?? true;
+  return { selection: selecting, wants, hasRetractions: retractions, isScoped: scope !== undefined, mayHave };
+}
+
+/** Whether a filter of a scope may be true for an event of a source. */
+function maySelect(filter: Filter, source: string): boolean {
+  if ('any' in filter) return filter.any.some((one) => maySelect(one, source));
+  if ('all' in filter) return filter.all.every((one) => maySelect(one, source));
+  if ('exact' in filter) return filter.exact.source === source;
+  return !('prefix' in filter) || source.startsWith(filter.prefix.source ?? '');
 }
 
 /**

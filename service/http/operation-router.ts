@@ -92,6 +92,8 @@ export function createOperationRouter(
       if (check === undefined) return;
       router[method](path.replace(/\{(\w+)\}/g, ':$1'), async (ctx: RouterContext) => {
         ctx.state.operation = `${method.toUpperCase()} ${path}`;
+        // Keeps an answer that not everybody may see out of caches.
+        if (access !== 'anyone' && access !== 'issuer if set') ctx.set(FOR_THE_CALLER);
         await check(ctx);
         const holder = (ctx.state as RequestState).holder;
         const isPaged = operation.answers?.[200]?.headers?.Link !== undefined;
@@ -99,9 +101,9 @@ export function createOperationRouter(
         if (query) Object.assign(ctx.state, { ...checkedQuery(query, ctx, pages), pages });
         if (body?.kind === 'small') ctx.state.body = await readSmallJson(time, ctx);
         if (!onlyLooks(operation) && isDatabaseRemoved()) throw databaseRemoved(ctx);
-        // Keeps an answer that not everybody may see out of caches.
-        if (access !== 'anyone' && access !== 'issuer if set') ctx.set(FOR_THE_CALLER);
         await route(ctx);
+        // The key may have ended during a long wait.
+        if (holder && onlyLooks(operation)) await check(ctx);
       });
     },
   };

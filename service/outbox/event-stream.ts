@@ -93,7 +93,8 @@ export async function readStream(
 ): Promise<StreamPage> {
   const { source } = rules.selection;
   const sources = [source, ...(namesOperations(rules.selection) ? [`urn:service:${OPERATIONS}`] : [])];
-  const isSelected = ({ registry }: Stream) => source === undefined || sources.includes(sourceOf(registry));
+  const isSelected = ({ registry }: Stream): boolean =>
+    rules.mayHave(sourceOf(registry)) && (source === undefined || sources.includes(sourceOf(registry)));
   const streams = current.filter(isSelected);
   const start = beginningOf(cursors, streams, after);
   expectKept(cursors, start, streams);

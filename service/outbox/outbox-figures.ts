@@ -51,9 +51,12 @@ export async function outboxFiguresOf(
 
 /**
  * Number of undelivered events of a subscription: those that wait, dead letters, and stored events that are
- * still to be enqueued, wanted or not.
+ * still to be enqueued, wanted or not. The latter are not counted for an owner, who may not see all of them.
  */
-export async function undeliveredOf(db: Kysely<Schema>, subscription: number): Promise<number> {
+export async function undeliveredOf(
+  db: Kysely<Schema>,
+  { id: subscription, owner }: { id: number; owner: string | null },
+): Promise<number> {
   const channels = db.selectFrom('channels').select('id').where('subscription', '=', subscription);
   const { toFill, waiting, deadLetters } = await db
     .selectFrom('channels')
@@ -68,7 +71,7 @@ export async function undeliveredOf(db: Kysely<Schema>, subscription: number): P
     .where('events.audience', '=', 'all')
     .where('events.orphaned_at', 'is', null)
     .executeTakeFirstOrThrow();
-  return Number(toFill) + Number(waiting) + Number(deadLetters);
+  return (owner === null ? Number(toFill) : 0) + Number(waiting) + Number(deadLetters);
 }
 
 const DELIVERED_ORPHANS = sql<number | string>`(select count(*) from orphans

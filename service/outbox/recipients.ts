@@ -23,7 +23,10 @@ export interface Recipients {
 }
 
 /** The settings select no events. */
-const WANTS_ALL: EventRules = { selection: {}, wants: () => true, hasRetractions: false, isScoped: false };
+const WANTS_ALL: EventRules = {
+  ...{ selection: {}, wants: () => true, hasRetractions: false },
+  ...{ isScoped: false, mayHave: () => true },
+};
 
 /** The rules of a feed's channels. They are read once, and then only those that change. */
 class FeedRules {

@@ -95,9 +95,10 @@ export function createEventFetching(parts: FetchingParts): EventFetching {
     const writing = (cursors ??= await readCursors(db));
     let streams: Streams | undefined = await readStreams(db);
     let page = await readStream(db, writing, streams, fetched);
-    while (page.events.length === 0 && page.isEnd && time.elapsed() < until) {
-      streams = await newer(streams.total, until - time.elapsed(), left);
-      if (streams === undefined) break;
+    while (page.events.length === 0 && time.elapsed() < until) {
+      // An early end would tell how many events of others there are.
+      if (page.isEnd) streams = await newer(streams.total, until - time.elapsed(), left);
+      if (streams === undefined || left.aborted) break;
       page = await readStream(db, writing, streams, { ...fetched, after: page.cursor });
     }
     return page;

@@ -287,7 +287,7 @@ export async function removeSubscription(
     const row = await findSubscription(transaction, name);
     if (row === undefined) return undefined;
     const channels = await channelsOfSubscription(transaction, row.id);
-    const undelivered = await undeliveredOf(transaction, row.id);
+    const undelivered = await undeliveredOf(transaction, row);
     const isRemoved = undelivered === 0 || isForced;
     if (isRemoved) {
       await transaction.deleteFrom('channels').where('subscription', '=', row.id).execute();

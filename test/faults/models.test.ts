@@ -9,6 +9,7 @@ const SEEDS: Record<ModelOnEngine['model'], number> = {
   requests: 1,
   subscriptions: 3,
   fetch: 5,
+  isolation: 3,
 };
 
 const PROMISES: Record<ModelOnEngine['model'], [subject: string, promise: string]> = {
@@ -35,6 +36,10 @@ const PROMISES: Record<ModelOnEngine['model'], [subject: string, promise: string
   fetch: [
     'clients that fetch under reorganisations, purges, kills and changed rules, and stop at any cursor,',
     'leads them to what the chain has, by pages of just the events that they select',
+  ],
+  isolation: [
+    'keys of random scopes that read, subscribe, end and are revoked, while chains are reorganised,',
+    'shows each what is its own, and all else as if it did not exist',
   ],
 };
 

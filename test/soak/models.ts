@@ -1,5 +1,6 @@
 import { ENGINES, type Engine } from '../helpers/database/engines';
 import { createFetchPlace } from '../helpers/fetch-model/fetch-model';
+import { createIsolationPlace } from '../helpers/isolation-model/isolation-model';
 import { createLivePlace } from '../helpers/live-change/live-change';
 import { MintScenario } from '../helpers/mint-model/mint-model';
 import { createMintPlace } from '../helpers/mint-model/place';
@@ -10,7 +11,7 @@ import type { Place } from '../helpers/scenario';
 
 /** A model, and the engine of its database. */
 export interface ModelOnEngine {
-  model: 'mints' | 'nodes' | 'retractions' | 'requests' | 'subscriptions' | 'fetch';
+  model: 'mints' | 'nodes' | 'retractions' | 'requests' | 'subscriptions' | 'fetch' | 'isolation';
   engine: Engine;
 }
 
@@ -23,6 +24,7 @@ export const MODELS: readonly ModelOnEngine[] = [
     { model: 'requests' as const, engine },
     { model: 'subscriptions' as const, engine },
     { model: 'fetch' as const, engine },
+    { model: 'isolation' as const, engine },
   ]),
 ];
 
@@ -46,6 +48,7 @@ export async function createPlace({
   if (model === 'requests') return createRequestPlace(engine);
   if (model === 'subscriptions') return createLivePlace(engine);
   if (model === 'fetch') return createFetchPlace(engine);
+  if (model === 'isolation') return createIsolationPlace(engine);
   const place = await createMintPlace();
   const Scenario = model === 'nodes' ? NodesScenario : MintScenario;
   return {

@@ -24,7 +24,8 @@ export async function callService<Body>(
   const response = await fetch(url, { method, headers: sent, body: content ?? null });
   const text = await response.text();
   const isJson = (response.headers.get('Content-Type') ?? '').includes('json');
-  const answer = isJson ? (JSON.parse(text) as Body & { error?: { message?: string } }) : undefined;
+  const answer =
+    isJson && text !== '' ? (JSON.parse(text) as Body & { error?: { message?: string } }) : undefined;
   return {
     status: response.status,
     code: response.headers.get('X-Error-Code'),
