@@ -376,7 +376,9 @@ describe('tokens, deliveries, events and credentials of a service', () => {
       return 'sink' in example ? { ...example, sink: (await api.sink()).url } : example;
     }
 
-    for (const { id, method, path, answers, access, body } of OPERATIONS)
+    // The nonce of a log-in is made for it.
+    const repeatable = OPERATIONS.filter(({ id }) => id !== 'login');
+    for (const { id, method, path, answers, access, body } of repeatable)
       for (const [name, example] of Object.entries(body?.examples ?? {}))
         it(`get the described answer of ${id}: ${name}`, async () => {
           const { id: subscription } = await api.subscribe(await api.sink());
