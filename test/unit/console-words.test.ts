@@ -85,7 +85,7 @@ describe('words of the console', () => {
   });
 
   it('tell the conditions of a subscription', () => {
-    const conditions = (part: object): string[] => conditionsOf(part as Subscription);
+    const conditions = (part: object): string[] => conditionsOf(part);
     expect(conditions({})).to.deep.equal(['all events of all registries']);
     const filters = [
       { any: [{ suffix: { type: '_transfer' } }, { exact: { type: 'com.service.etr.minted' } }] },
