@@ -10,7 +10,6 @@ import { RequestFailure } from '../../console/requests/request';
 import { conditionsOf } from '../../console/subscriptions/filter-words';
 import { EMPTY_SUBSCRIPTION, problemsOf } from '../../console/subscriptions/subscription-draft';
 import { changesOf, explorerLink, sentenceOf } from '../../console/token/token-words';
-import type { Subscription } from '../../console/requests/api';
 import { stopLater } from '../helpers/resources';
 
 const [ONE, TWO] = [
