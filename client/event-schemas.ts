@@ -135,7 +135,7 @@ const OPERATIONS = {
     {},
   ],
   subscription_recovered: [
-    'A delivery has succeeded, or the subscription has been resumed.',
+    'A delivery has succeeded, or the subscription was paused or resumed.',
     OF_SUBSCRIPTION,
     {},
   ],

@@ -41,8 +41,14 @@ export async function logIn(options: LogInOptions): Promise<Answer> {
   }
   const wallet = openWallet(systemTime, walletKey);
   const client = createClient({ url: url.replace(/\/$/, '') });
+  const { host, hostname } = new URL(url);
+  const domain = options.domain ?? host;
+  // Another service could pass on the nonce of that domain, and log in there.
+  if (domain !== host && !isThisMachine(hostname))
+    throw invalid('--domain is not the host of --url.', 'Give it only for a service on this machine.');
   const { nonce } = await answerOf(client.POST('/login/nonce'));
-  const domain = options.domain ?? new URL(url).host;
+  if (!/^[A-Za-z\d]{8,}$/.test(nonce))
+    throw new ServiceError('SERVICE_UNREACHABLE', 'The service gave no nonce. Correct --url.');
   const scheme = isThisMachine(new URL(`https://${domain}`).hostname) ? 'http' : 'https';
   const message = [
     `${domain} wants you to sign in with your Ethereum account:`,
@@ -83,7 +89,9 @@ async function answerOf<Data>(asking: Promise<Asked<Data>>): Promise<Data> {
   });
   if (data !== undefined) return data;
   const code = response.headers.get('X-Error-Code') ?? '';
-  if (meaningOf(code) === undefined || response.status === 404)
+  if (response.status === 404)
     throw new Refusal('LOGIN_REFUSED', 'The service has no log-ins. Let its operator set WALLET_LOGIN=true.');
+  if (meaningOf(code) === undefined)
+    throw new ServiceError('SERVICE_UNREACHABLE', `Something before the service answers ${response.status}.`);
   throw new Refusal(code as ErrorCode, String(error?.error?.message));
 }

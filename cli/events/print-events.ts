@@ -22,7 +22,9 @@ export async function printEvents({ follow, after, url, json }: PrintEventsOptio
       'Set it to an address such as https://trade.example.com.',
     );
   const { settings } = readSettings();
-  const key = settingOf(settings, 'RECEIVER_API_KEY') ?? settingOf(settings, 'ADMIN_API_KEY');
+  // The key of this service goes to no other.
+  const ownKey = url === undefined ? settingOf(settings, 'ADMIN_API_KEY') : undefined;
+  const key = settingOf(settings, 'RECEIVER_API_KEY') ?? ownKey;
   const host = settingOf(settings, 'HOST').replace(/^(0\.0\.0\.0|::)$/, 'localhost');
   const address = `${host.includes(':') ? `[${host}]` : host}:${settingOf(settings, 'PORT')}`;
   const client = createClient({ url: url ?? `http://${address}`, key });

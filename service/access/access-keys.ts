@@ -159,15 +159,21 @@ export function createAccessKeys(database: Database, clock: Clock, onEnded: () =
         eb.or([
           eb('expires_at', '<', now - KEPT_MS),
           eb('ended_at', '<', now - KEPT_MS),
-          eb.and([eb('nonce', 'is not', null), eb('expires_at', '<', now)]),
+          // Log-ins of the last hour are counted, and clocks of processes differ.
+          eb.and([eb('nonce', 'is not', null), eb('expires_at', '<', now - HOUR_MS)]),
         ]),
       )
-      // They say which scope the next key of the owner must have.
-      .where('owner', 'not in', (eb) =>
-        eb
-          .selectFrom('subscriptions')
-          .select('subscriptions.owner')
-          .where('subscriptions.owner', 'is not', null),
+      // Others say which scope the next key of the owner must have.
+      .where((eb) =>
+        eb.or([
+          eb('nonce', 'is not', null),
+          eb('owner', 'not in', (owners) =>
+            owners
+              .selectFrom('subscriptions')
+              .select('subscriptions.owner')
+              .where('subscriptions.owner', 'is not', null),
+          ),
+        ]),
       )
       .execute();
     const drop = (some: typeof old) =>

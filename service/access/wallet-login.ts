@@ -4,6 +4,7 @@ import { orUndefined } from '../base/errors';
 import { members, must, shaped } from '../base/json';
 import { registryName } from '../base/registry-name';
 import { seal, unseal } from '../base/seal';
+import { createSemaphore } from '../base/semaphore';
 import type { Time } from '../base/time';
 import type { FollowedRegistry } from '../config/followed-registries';
 import { PERMISSIONS, type AccessKeys, type NewKey } from './access-keys';
@@ -19,7 +20,14 @@ export interface WalletLogin {
    * @throws RequestError LOGIN_INVALID, LOGIN_REFUSED; UnavailableError LOGIN_UNDECIDED; TooOftenError
    *   LOGIN_ATTEMPTS.
    */
-  login(body: unknown): Promise<NewKey>;
+  login(body: unknown, caller: LoginCaller): Promise<NewKey>;
+}
+
+interface LoginCaller {
+  /** Aborts when the caller has left. */
+  left: AbortSignal;
+  /** Called before a key is made, and before nodes are asked. It may throw. */
+  limit(this: void): void;
 }
 
 interface WalletLoginParts {
@@ -49,13 +57,20 @@ export const LOGIN_REQUEST = members('a log-in', {
 });
 
 const NONCE_VALID_MS = 10 * 60_000;
+/** One nonce has one text. */
+const HEX = /^[\da-f]+$/;
+/** Contract accounts that nodes are asked about at once. */
+const ASKING = { permits: 8, waiting: 100, waitMs: 10_000 };
 const NONCES = 'nonces of log-ins';
 
 export function createWalletLogin(parts: WalletLoginParts): WalletLogin {
   const { domain, sealingKey: key, keys, time, followedOn } = parts;
 
+  const { hold: inTurn } = createSemaphore(time, ASKING, 'Too many log-ins at once: try it again later.');
+
   /** NaN if this service did not make the nonce. */
   function ageOf(nonce: string): number {
+    if (!HEX.test(nonce)) return NaN;
     const sealed = Buffer.from(nonce, 'hex').toString('base64url');
     return time.now() - Number(orUndefined(() => unseal(key, sealed, NONCES).toString()) ?? NaN);
   }
@@ -63,7 +78,7 @@ export function createWalletLogin(parts: WalletLoginParts): WalletLogin {
   return {
     makeNonce: () =>
       Buffer.from(seal(key, Buffer.from(String(time.now())), NONCES), 'base64url').toString('hex'),
-    async login(body) {
+    async login(body, { left, limit }) {
       const { message, signature } = shaped(LOGIN_REQUEST, body, 'LOGIN_INVALID');
       const { address, chainId, nonce, endsAt } = readLoginMessage(message, domain, time.now());
       if (!(Math.abs(ageOf(nonce)) < NONCE_VALID_MS))
@@ -77,8 +92,10 @@ export function createWalletLogin(parts: WalletLoginParts): WalletLogin {
       const digest = hashMessage(message);
       // A contract's signature may have any form.
       const signer = orUndefined(() => recoverAddress(digest, signature));
+      limit();
       const isSigned =
-        signer === address || (await isSignedByContract(time, followed, { address, digest, signature }));
+        signer === address ||
+        (await inTurn(left, () => isSignedByContract(time, followed, { address, digest, signature })));
       if (!isSigned) throw refused('address', 'is not that of the signature. Sign with its key.');
       const party = partyOf(registryName(chainId, address));
       const terms = { owner: party, name: party, scope: { parties: [party] }, may: PERMISSIONS };

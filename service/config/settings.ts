@@ -244,7 +244,7 @@ export function consoleReadKeyOf(settings: Settings): string | undefined {
   return readKey;
 }
 
-/** WALLET_LOGIN: wallets sign for DOMAIN, and ADMIN_API_KEY gives the key of their nonces. */
+/** WALLET_LOGIN: wallets sign for DOMAIN, and keys exist only with ADMIN_API_KEY. */
 export function walletLoginOf(settings: Settings): boolean {
   const isOn = settingOf(settings, 'WALLET_LOGIN');
   for (const needed of ['DOMAIN', 'ADMIN_API_KEY'] as const)

@@ -77,7 +77,8 @@ export function limitCallers(most: number, mostOfOne = most): LimitCaller {
     state.left.throwIfAborted();
     if (callers.size >= most)
       throw new BusyError('Too many requests wait: send it again later.', RETRY_AFTER_S * 1_000);
-    const caller = `${networkOf(req)} ${state.holder?.owner ?? state.role}`;
+    // Anybody can be a holder who has a wallet: all of them together are one caller.
+    const caller = state.role === 'holder' ? 'holders' : `${networkOf(req)} ${state.role}`;
     if ([...callers.values()].filter((other) => other === caller).length >= mostOfOne) {
       ctx.set('Retry-After', String(RETRY_AFTER_S));
       const message = `${mostOfOne} requests of this caller wait already: send it again later.`;

@@ -42,7 +42,7 @@ const MOST_LOGINS = 300;
 const HOUR_MS = 3_600_000;
 
 /**
- * Limits the log-ins of each network, also those that are refused: each may cost a question to nodes.
+ * Limits the log-ins of each network whose message is right: each makes a key, or asks nodes.
  *
  * @returns throws TooOftenError LOGIN_ATTEMPTS when there are more than 300 within an hour.
  */

@@ -88,7 +88,7 @@ const PROBLEMS: Record<ConditionKind, (condition: Condition, now: number) => Wor
   subscription_paused: ({ detail }) => [
     'warning',
     `The subscription ${detail.subscription} is paused: its events wait.`,
-    'Resume it.',
+    'Resume it, or let its owner get a new key if the last one has ended.',
     SUBSCRIPTIONS,
   ],
   dead_letters: ({ detail }) => [

@@ -42,6 +42,9 @@ interface Secrets {
 export const MOST_SUBSCRIPTIONS = 10_000;
 /** Of one owner. */
 const MOST_OF_OWNER = 100;
+/** Anybody can make wallets: of one, and of all together. */
+const MOST_OF_WALLET = 10;
+const MOST_OF_WALLETS = 5_000;
 
 /** The row's subscription, with its secrets and its present state. */
 export function subscriptionOf(
@@ -141,8 +144,8 @@ export async function addSubscription(
       .select((eb) => eb.fn.countAll().as('count'))
       .where('definition', 'is not', null)
       .executeTakeFirstOrThrow();
-    const ofOwner = owner === undefined ? [] : await namesOfOwner(transaction, owner);
-    if (Number(count) >= MOST_SUBSCRIPTIONS || ofOwner.length >= MOST_OF_OWNER) {
+    const isFull = Number(count) >= MOST_SUBSCRIPTIONS;
+    if (isFull || (owner !== undefined && (await hasMost(transaction, owner)))) {
       // A holder does not see how many others have.
       const message =
         owner === undefined
@@ -173,6 +176,19 @@ export async function addSubscription(
     if (channels.length > 0) await transaction.insertInto('channels').values(channels).execute();
     await addOperationsChannel(transaction, { id, ...columns }, now);
   });
+}
+
+async function hasMost(db: Kysely<Schema>, owner: string): Promise<boolean> {
+  const isWallet = owner.startsWith('eip155:');
+  const { length } = await namesOfOwner(db, owner);
+  if (length >= (isWallet ? MOST_OF_WALLET : MOST_OF_OWNER)) return true;
+  if (!isWallet) return false;
+  const { count } = await db
+    .selectFrom('subscriptions')
+    .select((eb) => eb.fn.countAll().as('count'))
+    .where('owner', 'like', 'eip155:%')
+    .executeTakeFirstOrThrow();
+  return Number(count) >= MOST_OF_WALLETS;
 }
 
 /** Replaces a subscription, if there is one, and sets the state of its channels if it changed. */

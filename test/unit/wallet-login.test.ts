@@ -162,7 +162,8 @@ describe('the log-in of a wallet', () => {
     const problemWith = async (nonce: string, log = wallets()): Promise<string> => {
       const message = messageWith(nonce);
       const signature = await wallet.signMessage(message);
-      return log.login({ message, signature }).then(() => '', messageOf);
+      const caller = { left: new AbortController().signal, limit: () => undefined };
+      return log.login({ message, signature }, caller).then(() => '', messageOf);
     };
     const nonce = wallets().makeNonce();
     expect(nonce).to.match(/^[0-9a-z]{50,100}$/);
@@ -175,6 +176,7 @@ describe('the log-in of a wallet', () => {
     for (const wrong of [
       'a1b2c3d4',
       nonce.slice(2),
+      nonce.toUpperCase(),
       nonce.replace(/.$/, (last) => (last === '0' ? '1' : '0')),
     ])
       expect(await problemWith(wrong)).to.match(isRefused);

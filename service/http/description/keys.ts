@@ -92,7 +92,7 @@ export const KEYS = chapter('Keys', 'admin', {
       404: ['NOT_FOUND'],
       409: ['KEY_SCOPE_DIFFERS'],
       429: ['LOGIN_ATTEMPTS'],
-      503: ['LOGIN_UNDECIDED'],
+      503: ['LOGIN_UNDECIDED', 'BUSY'],
     },
   },
 });

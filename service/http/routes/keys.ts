@@ -30,9 +30,9 @@ export function answerLogins({ answer, time }: OperationRouter, wallets: WalletL
   });
 
   answer(KEYS.login, async (ctx) => {
-    limitLogin(ctx);
     ctx.set('Cache-Control', 'no-store');
-    ctx.body = await wallets.login(ctx.state.body);
+    const { body, left } = ctx.state;
+    ctx.body = await wallets.login(body, { left, limit: () => limitLogin(ctx) });
     ctx.status = 201;
   });
 }
