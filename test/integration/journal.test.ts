@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { sql } from 'kysely';
 import { codeOf } from '../../service/base/errors';
+import { newDeferred } from '../../service/base/time';
 import { createDatabaseJournal, type Journal } from '../../service/journal/journal';
 import type { IdempotentRequest, MintTransaction, SignedDocument } from '../../service/journal/issuance';
 import { mintFiguresOf, type MintFigures } from '../../service/journal/read-issuances';
 import { describeOnEngines } from '../helpers/database/engines';
-import { eventually } from '../helpers/eventually';
 import { collected, mintedBy, preparedDocument, SCOPE } from '../helpers/database/prepared-documents';
 
 const HOUR_MS = 3_600_000;
@@ -361,11 +361,23 @@ describeOnEngines('the journal', (on) => {
 
     it('interrupts a document with an error that is stored for more than an hour', async () => {
       const slow = preparedDocument(8 * MEGABYTE);
-      const adding = codeThrownBy(journal.add(slow));
-      await eventually('some parts', async () => (await rowsOf('document_parts')) >= 5, { everyMs: 1 });
+      const [asleep, awake] = [newDeferred<void>(), newDeferred<void>()];
+      let statements = 0;
+      const db = on.database.db.withPlugin({
+        transformQuery: ({ node }) => node,
+        async transformResult({ result }) {
+          if (++statements === 5) asleep.resolve();
+          if (statements === 5) await awake.promise;
+          return result;
+        },
+      });
+      const sleeping = createDatabaseJournal({ ...on.database, db }, SCOPE, clock);
+      const adding = codeThrownBy(sleeping.add(slow));
+      await asleep.promise;
       // The machine slept for two hours.
       now += 2 * HOUR_MS;
-      await createDatabaseJournal(on.database, SCOPE, clock).purge(0);
+      await journal.purge(0);
+      awake.resolve();
       expect(await adding).to.equal('STORING_INTERRUPTED');
       expect(await journal.find(slow.tokenId)).to.equal(undefined);
       await expectParts(0);

@@ -12,10 +12,14 @@ interface Request {
   socket: EventEmitter;
 }
 
-/** A request from an address, with a key. */
-function requestFrom(remoteAddress: string, key: string, left = new AbortController().signal): Request {
+/** A request from an address, by a caller with a role. */
+function requestFrom(
+  remoteAddress: string,
+  role: 'admin' | 'holder' | 'operator',
+  left = new AbortController().signal,
+): Request {
   const [res, socket] = [new EventEmitter(), Object.assign(new EventEmitter(), { remoteAddress })];
-  const ctx = { req: { socket }, res, state: { left }, get: () => key, set: () => undefined };
+  const ctx = { req: { socket }, res, state: { left, role }, set: () => undefined };
   return { ctx: ctx as unknown as Context & Limited, res, socket };
 }
 
@@ -30,33 +34,36 @@ describe('the limit of requests that wait', () => {
     }
   };
 
-  it('is for all, and a part of it for each caller, who is an address and a key', () => {
-    const limit = limitCallers(5, 2);
+  it('is for all, and a part of it for each address and role, and for all holders together', () => {
+    const limit = limitCallers(7, 2);
     const outcomes = [
-      ['10.0.0.1', 'key', undefined],
-      ['10.0.0.1', 'key', undefined],
-      ['10.0.0.1', 'key', 'WAITS_TOO_MANY'],
-      ['10.0.0.1', 'another key', undefined],
-      ['2001:db8::1', 'key', undefined],
-      ['2001:db8::2', 'key', undefined],
-      ['2001:db8::3', 'key', 'BUSY'],
-      ['10.0.0.9', 'key', 'BUSY'],
+      ['10.0.0.1', 'admin', undefined],
+      ['10.0.0.1', 'admin', undefined],
+      ['10.0.0.1', 'admin', 'WAITS_TOO_MANY'],
+      ['10.0.0.1', 'operator', undefined],
+      ['10.0.0.1', 'holder', undefined],
+      ['10.0.0.2', 'holder', undefined],
+      ['10.0.0.3', 'holder', 'WAITS_TOO_MANY'],
+      ['2001:db8::1', 'admin', undefined],
+      ['2001:db8::2', 'admin', undefined],
+      ['2001:db8::3', 'admin', 'BUSY'],
+      ['10.0.0.9', 'admin', 'BUSY'],
     ] as const;
-    for (const [address, key, code] of outcomes)
-      expect(refusal(limit, requestFrom(address, key)), `${address} ${key}`).to.equal(code);
+    for (const [address, role, code] of outcomes)
+      expect(refusal(limit, requestFrom(address, role)), `${address} ${role}`).to.equal(code);
   });
 
   it('counts each until its answer is sent, or its connection ends, and none that has left', () => {
     const limit = limitCallers(1);
-    const [one, two] = [requestFrom('10.0.0.1', 'key'), requestFrom('10.0.0.1', 'key')];
-    const next = requestFrom('10.0.0.1', 'key');
+    const [one, two] = [requestFrom('10.0.0.1', 'admin'), requestFrom('10.0.0.1', 'admin')];
+    const next = requestFrom('10.0.0.1', 'admin');
     expect([refusal(limit, one), refusal(limit, next)]).to.deep.equal([undefined, 'BUSY']);
     one.res.emit('close');
     expect([refusal(limit, two), refusal(limit, next)]).to.deep.equal([undefined, 'BUSY']);
     one.socket.emit('close');
     expect(refusal(limit, next)).to.equal('BUSY');
     two.socket.emit('close');
-    expect(() => limit(requestFrom('10.0.0.1', 'key', AbortSignal.abort()).ctx)).to.throw(/aborted/);
+    expect(() => limit(requestFrom('10.0.0.1', 'admin', AbortSignal.abort()).ctx)).to.throw(/aborted/);
     expect(refusal(limit, next)).to.equal(undefined);
   });
 });
