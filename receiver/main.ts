@@ -177,7 +177,7 @@ function print(value: Record<string, unknown>): void {
   process.stdout.write(`${JSON.stringify(value)}\n`);
 }
 
-/** What to do about errors of Node.js, by the beginnings of their codes. */
+/** Remedies of errors of Node.js, by the beginnings of their codes. */
 const REMEDIES = {
   EADDRINUSE: '. Set RECEIVER_PORT to a free port.',
   ERR_PARSE_ARGS: '. --help shows the arguments and the settings.',

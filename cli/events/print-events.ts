@@ -45,7 +45,8 @@ export async function printEvents({ follow, after, url, json }: PrintEventsOptio
     last = thrown.cursor ?? last;
     throw new ServiceError('EVENTS_REFUSED', `${thrown.code}: ${thrown.message}`, { cause: thrown });
   } finally {
-    if (last !== undefined) tellWhole(`To go on: npx tdoc events --follow --after ${last}`);
+    const place = url === undefined ? '' : ` --url ${url}`;
+    if (last !== undefined) tellWhole(`To go on: npx tdoc events --follow${place} --after ${last}`);
   }
   return { lines: [], json: [], isJsonLines: true, isYes: true };
 }

@@ -20,7 +20,7 @@ export interface ConsoleContext {
   announce: (text: string) => void;
   /** The document that is being issued, which stays while other pages are visited. */
   issuing: IssuingState;
-  /** What was created last. */
+  /** The newest thing that was created. */
   created: Created | undefined;
   setCreated: (created: Created | undefined) => void;
 }

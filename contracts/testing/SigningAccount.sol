@@ -3,8 +3,8 @@ pragma solidity 0.8.22;
 
 /**
  * @title SigningAccount
- * @dev An account with code that is asked whose a signature is (EIP-1271). For tests alone: anybody may choose
- *   how it answers.
+ * @dev An account with code that is asked whose a signature is (EIP-1271). For tests alone: anybody may
+ *   choose how it answers.
  */
 contract SigningAccount {
   enum Mode {

@@ -57,7 +57,7 @@ export interface KeyTerms {
   may: readonly Permission[];
   /** Epoch milliseconds. */
   expiresAt: number;
-  /** Of the log-in of a wallet. A nonce that has made a key makes no other. */
+  /** The nonce of a wallet's log-in. One that has made a key makes no other. */
   nonce?: string;
 }
 
@@ -87,7 +87,7 @@ const HOUR_MS = 3_600_000;
 const KEPT_MS = 30 * 24 * HOUR_MS;
 const LONGEST_NAME = 100;
 const MOST_KEYS = 10_000;
-/** Of an account in an hour: a key is for a day. */
+/** Log-ins of an account in an hour: a key is for a day. */
 const MOST_LOGINS = 20;
 
 const NAME = must('a text', 'Give the name of the holder.');

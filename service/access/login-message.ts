@@ -3,7 +3,7 @@ import { checksummed } from '../base/checksums';
 import { cut, orUndefined, RequestError } from '../base/errors';
 import { isThisMachine } from '../base/sink-rules';
 
-/** What a wallet signs to log in. https://eips.ethereum.org/EIPS/eip-4361 */
+/** The message that a wallet signs to log in. https://eips.ethereum.org/EIPS/eip-4361 */
 export interface LoginMessage {
   /** With its checksum. */
   address: string;

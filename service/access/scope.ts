@@ -6,8 +6,9 @@ import type { Filter } from '../events/select-events';
 import { tokenIdHexOf, tokenIdOrUndefined } from '../registry/token-id-forms';
 
 /**
- * What a key sees: the events and tokens that are in each of its lists. A party sees the events that name its
- * address, and all of a token that one of its kept events names the address for, also after it has left.
+ * The scope of a key: it sees the events and tokens that are in each of its lists. A party sees the events
+ * that name its address, and all of a token that one of the token's kept events names the address for, also
+ * after it has left.
  */
 export interface Scope {
   /** `urn:service:<chain id>:<address>`. */

@@ -152,7 +152,7 @@ export interface AccessKeysTable {
   ended_at: number | null;
   /** Its last use, to the hour. */
   used_at: number | null;
-  /** Of the log-in of a wallet: each makes one key. */
+  /** The nonce of a wallet's log-in: each makes one key. */
   nonce: string | null;
 }
 

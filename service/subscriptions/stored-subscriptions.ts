@@ -40,7 +40,7 @@ interface Secrets {
 
 /** Upper bound of the number of subscriptions: each is tried on every event. */
 export const MOST_SUBSCRIPTIONS = 10_000;
-/** Of one owner. */
+/** Those of one owner. */
 const MOST_OF_OWNER = 100;
 /** Anybody can make wallets: of one, and of all together. */
 const MOST_OF_WALLET = 10;

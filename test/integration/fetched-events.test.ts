@@ -162,6 +162,7 @@ describe('events of the client', () => {
         RECEIVER_API_KEY: 'tdk_of-a-scope',
         ADMIN_API_KEY: KEY,
       });
+    const onward = `To go on: npx tdoc events --follow --url ${stream.url} --after`;
     const lines = [1, 2, 3].map((number) => ({ cursor: `c${number}`, event: sampleEvent(number) }));
     const asJson = await run('--json');
     const parsed = asJson.stdout.trimEnd().split('\n');
@@ -171,7 +172,7 @@ describe('events of the client', () => {
     expect(await run('--after', 'c2')).to.deep.equal({
       code: 0,
       stdout: `${time}  ${type}  ${id}  subject ${subject}\n`,
-      stderr: 'To go on: npx tdoc events --follow --after c3\n',
+      stderr: `${onward} c3\n`,
     });
     const error = { message: 'They were removed.' };
     const cursor = 'c'.repeat(14_000);
@@ -179,7 +180,7 @@ describe('events of the client', () => {
     stream.nextAnswers.push(expired);
     const refused = await run('--follow', '--after', 'c1');
     expect(refused).to.include({ code: 2, stdout: '' });
-    expect(refused.stderr).to.include(`To go on: npx tdoc events --follow --after ${cursor}\n`);
+    expect(refused.stderr).to.include(`${onward} ${cursor}\n`);
     expect(refused.stderr).to.match(/^CURSOR_EXPIRED: They were removed\. \[EVENTS_REFUSED\]/m);
     stream.record(sampleEvent(4), sampleEvent(5));
     const forged = await run('--follow', '--after', 'c1');

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Transaction } from 'kysely';
 import { systemTime } from '../../service/base/time';
 import type { Schema } from '../../service/database/schema';
 import type { KeptBlock } from '../../service/outbox/feeds';
@@ -70,7 +71,7 @@ describeOnEngines('removing old events', (on) => {
     const { db } = outbox.database;
     /** It has read the old events, and is about to remove them. */
     const beforeRemoval = () => ({
-      async execute(work: Parameters<ReturnType<typeof db.transaction>['execute']>[0]) {
+      async execute(work: (transaction: Transaction<Schema>) => Promise<unknown>) {
         const again = eventIn(4 + DEPTH, 7n, { transactionHash }, 'b');
         await read(4 + DEPTH, [again, eventIn(4 + DEPTH, 8n, {}, 'b')], 'b');
         await deliverAll();

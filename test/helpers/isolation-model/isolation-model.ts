@@ -7,7 +7,7 @@ import { VirtualTime } from '../virtual-time';
 import { ask, type ModelKey, type ModelSubscription } from './caller';
 import { Prober } from './prober';
 import { ADMIN_KEY, PAUSE_WITHIN_MS, startReplica, type Replica } from './replica';
-import { drawEvent, drawRule, drawScope, REGISTRIES, sees, type ModelScope } from './sight';
+import { drawEvent, drawRule, drawScope, REGISTRIES, sees, type DrawnScope, type ModelScope } from './sight';
 
 // A model test of keys with a scope. Three registries grow, are reorganised, delivered and purged, while 50
 // keys of random scopes read, subscribe, end, are revoked and made again, in two processes on PostgreSQL.
@@ -59,7 +59,7 @@ export class Isolation {
   hasPurged = false;
   readonly #random: SeededRandom;
   #drawn = 0;
-  readonly #scopes = new Map<string, ReturnType<typeof drawScope>>();
+  readonly #scopes = new Map<string, DrawnScope>();
 
   constructor(
     readonly history: History,
