@@ -15,6 +15,7 @@ import {
   type StoredRegistry,
 } from '../followed-registries/stored-registries';
 import { OPERATIONS } from '../events/conditions';
+import { tracesOfTokens } from '../journal/read-issuances';
 import { changeVersionOf, pollChanges } from '../outbox/changes';
 import type { Channel } from '../outbox/channels';
 import { findAllFeeds } from '../outbox/feeds';
@@ -213,7 +214,7 @@ function startStored(stored: StoredRegistry, delivering: Delivering): DeliveredF
 }
 
 function startFeed(registry: FollowedRegistry, delivering: Delivering): DeliveredFeed {
-  const { config, database, time, lifecycle, tracesOf } = delivering;
+  const { config, database, time } = delivering;
   const { network, rpcUrls, address, startBlock, confirmations, pauses, webhook } = registry;
   const { chainId, chainKey } = network;
   const registryAddress = address.toLowerCase();
@@ -222,16 +223,7 @@ function startFeed(registry: FollowedRegistry, delivering: Delivering): Delivere
   if (!webhook) logger.warn('events are stored, not delivered: no webhook is configured');
   const { client, checkChain, report } = connectNodes(rpcUrls, network, time, 'bulk', logger);
   const identity = { chainKey, chainId, registryAddress };
-  const read = {
-    client,
-    lifecycle,
-    registryAddress: address,
-    identity,
-    startBlock,
-    database,
-    time,
-    tracesOf,
-  };
+  const read = { ...delivering, logger, client, identity, registryAddress: address, startBlock };
   const delivery = createFeedDelivery({
     ...delivering,
     logger,
@@ -241,10 +233,11 @@ function startFeed(registry: FollowedRegistry, delivering: Delivering): Delivere
   });
   const follower = new RegistryFollower({
     ...read,
+    // The only part of issuing that event delivery uses.
+    tracesOf: (tokenIds) => tracesOfTokens(database.db, name, tokenIds),
     readFinalBlock: createFinalBlockReading(client, network, confirmations),
     finalityDepth: config.finalityDepth,
     pauses,
-    logger,
     mask: secretMasker(config.secrets),
     checkChain,
     delivery,

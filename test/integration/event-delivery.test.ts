@@ -45,7 +45,6 @@ describe('event delivery', () => {
       lifecycle: createLifecycle(),
       logger,
       lookup,
-      tracesOf: async () => new Map<string, string>(),
     };
     const slots = createDeliverySlots({ most: 10, time: systemTime, logger });
     const delivery = await startEventDelivery(core, slots);
