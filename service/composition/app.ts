@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { lookup as lookUpName } from 'node:dns';
 import { readFileSync } from 'node:fs';
 import type { LookupFunction } from 'node:net';
@@ -19,7 +18,6 @@ import { createHttpApp } from '../http/app';
 import { listen } from '../http/server';
 import { openTunnel, type TunnelOptions } from '../http/tunnel';
 import { createIssuing } from '../issuance/issue-document';
-import { tracesOfTokens } from '../journal/read-issuances';
 import { readCursorKey } from '../outbox/stream-cursor';
 import { createMetrics } from '../observability/metrics';
 import type { Core } from './core';
@@ -73,8 +71,7 @@ export async function startApp(
     await inTime(ofNode, expectNode(config, nodes, logger));
     const database = await inTime('the database', openDatabase(time, config, logger));
     add({ stop: () => database.close() });
-    const tracesOf: Core['tracesOf'] = (registry, ids) => tracesOfTokens(database.db, registry, ids);
-    const core: Core = { config, database, time, lifecycle, logger, lookup, tracesOf };
+    const core: Core = { config, database, time, lifecycle, logger, lookup };
     const metrics = createMetrics(lifecycle);
     const issuing = await inTime('the threads that sign', startIssuing(core, nodes));
     if (issuing) add(issuing);
@@ -99,7 +96,6 @@ export async function startApp(
       issuing: createIssuing(issuing?.issuer ?? { missing }, uuidV7),
       logger,
       mask: secretMasker(config.secrets),
-      newId: randomUUID,
       pageKey,
       health: observing.health,
       metrics: observing.metrics,
@@ -129,7 +125,7 @@ export async function startApp(
       async stop() {
         // Requests through the tunnel are answered before it closes. Deliveries stop at the same time.
         const closed = server.close().finally(() => tunnel?.close());
-        await Promise.all([closed, eventDelivery.stop(), keyedApi.endChecks()]);
+        await Promise.all([closed, eventDelivery.stop(), keyedApi.stop()]);
         await stop();
       },
     };

@@ -173,11 +173,8 @@ const COUNTERS = {
   etr_contradictions_total: ['Tokens about which the journal and the watcher contradict each other.'],
 } as const;
 
-/** Counters and gauges in Prometheus' text format. */
-export interface Metrics {
-  readonly contentType: string;
-  text(this: void, snapshot: Snapshot): Promise<string>;
-}
+/** Makes the text of all metrics in the format of Prometheus. */
+export type Metrics = (snapshot: Snapshot) => Promise<string>;
 
 /** The upper bounds of buckets, in seconds: of answers, and of what waits for blocks. */
 const FAST = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -188,13 +185,13 @@ const CREATE = 'POST /create/{documentId}';
 export function createMetrics(lifecycle: Lifecycle): Metrics {
   const register = new Registry();
   const registers = [register];
-  const counter = (name: keyof typeof COUNTERS): Counter => {
-    const [help, ...labelNames] = COUNTERS[name];
-    return new Counter({ name, help, labelNames, registers });
-  };
+  const counters = Object.fromEntries(
+    Object.entries(COUNTERS).map(([name, [help, ...labelNames]]) => {
+      return [name, new Counter({ name, help, labelNames, registers })];
+    }),
+  ) as Record<keyof typeof COUNTERS, Counter>;
   const histogram = <Of extends string>(name: string, help: string, buckets: number[], ...labelNames: Of[]) =>
     new Histogram({ name, help, labelNames, buckets, registers });
-  const recorded = counter('etr_events_recorded_total');
   const attempts = histogram(
     'etr_delivery_attempt_duration_seconds',
     'Attempts to deliver, by outcome: delivered, failed (will be retried), dead (given up).',
@@ -212,9 +209,6 @@ export function createMetrics(lifecycle: Lifecycle): Metrics {
   const answers = histogram('etr_http_request_duration_seconds', 'Requests.', FAST, 'operation', 'status');
   // A series that began with its first failure would show no increase.
   for (const status of [200, 202, 500, 503]) answers.zero({ operation: CREATE, status });
-  const failed = counter('etr_mints_failed_total');
-  const reorganised = counter('etr_mints_reorganised_total');
-  const contradictions = counter('etr_contradictions_total');
   const measures = Object.entries(GAUGES).flatMap(([label, gauges]) =>
     Object.entries(gauges).map(([name, [help, valuesOf]]) => {
       const Kind = name.endsWith('_total') ? Counter : Gauge;
@@ -228,22 +222,21 @@ export function createMetrics(lifecycle: Lifecycle): Metrics {
       };
     }),
   );
-  lifecycle.on('recorded', (registry, events) => recorded.inc({ registry }, events));
+  lifecycle.on('recorded', (registry, events) =>
+    counters.etr_events_recorded_total.inc({ registry }, events),
+  );
   lifecycle.on('attempted', (registry, outcome, ms, ageMs) => {
     attempts.observe({ registry, outcome }, ms / 1000);
     if (ageMs !== undefined && registry !== OPERATIONS) ages.observe({ registry }, Math.max(0, ageMs / 1000));
   });
   lifecycle.on('answered', (operation, status, ms) => answers.observe({ operation, status }, ms / 1000));
   lifecycle.on('stage ended', (stage, ms) => stages.observe({ stage }, ms / 1000));
-  lifecycle.on('mint failed', (code) => failed.inc({ code }));
-  lifecycle.on('mints reorganised', (mints) => reorganised.inc(mints));
-  lifecycle.on('contradicted', () => contradictions.inc());
-  return {
-    contentType: register.contentType,
-    async text(snapshot) {
-      for (const measure of measures) measure(snapshot);
-      return (await register.metrics()) + (await ofProcess().metrics());
-    },
+  lifecycle.on('mint failed', (code) => counters.etr_mints_failed_total.inc({ code }));
+  lifecycle.on('mints reorganised', (mints) => counters.etr_mints_reorganised_total.inc(mints));
+  lifecycle.on('contradicted', () => counters.etr_contradictions_total.inc());
+  return async (snapshot) => {
+    for (const measure of measures) measure(snapshot);
+    return (await register.metrics()) + (await ofProcess().metrics());
   };
 }
 
