@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { createAccessKeys, type AccessKeys } from '../access/access-keys';
 import { createWalletLogin, type WalletLogin } from '../access/wallet-login';
 import { createAnswers, type Answers } from '../answers/answers';
@@ -33,8 +32,7 @@ type KeyedOptions = Pick<
 
 /** What those may ask and change who have a key. Without a key that may do so, a member is undefined. */
 export interface KeyedApi extends Required<KeyedOptions> {
-  /** Ends the checks and the waits under way, which would keep the server open. */
-  endChecks(): Promise<void>;
+  /** Ends the checks and the waits under way, too, which would keep the server open. */
   stop(): Promise<void>;
 }
 
@@ -87,9 +85,6 @@ export function startKeyedApi(
     subscriptions: adminApiKey === undefined ? undefined : subscriptionsOf(core, onChanged, fetching.fetch),
     answers,
     console: ofConsole,
-    async endChecks() {
-      await Promise.all([checking?.stop(), fetching.stop()]);
-    },
     async stop() {
       await Promise.all([checking?.stop(), ofConsole?.stop(), fetching.stop(), endingKeys.stop()]);
     },
@@ -154,17 +149,18 @@ function startConsole(
     attempts++;
     if (outcome === 'delivered') samples.delivered();
   });
-  const facts = {
-    domain: config.domain,
-    chainId: network.chainId,
-    registry: config.tokenRegistryAddress,
-    issuer: config.issuerKey?.controller,
-    signingKeyId: config.signingKeys?.key.id,
-  };
+  const { domain, tokenRegistryAddress: registry, issuerKey, signingKeys } = config;
+  const facts = [
+    domain,
+    network.chainId,
+    registry?.toLowerCase(),
+    issuerKey?.controller,
+    signingKeys?.key.id,
+  ];
   return {
     validate: checking.validate,
     progress: answers.progress,
-    sessions: createSessions({ operator: adminApiKey, reader }, facts, { clock: time, randomBytes }),
+    sessions: createSessions({ operator: adminApiKey, reader }, facts, time),
     overview: createOverview({
       time,
       currency: network.currency,

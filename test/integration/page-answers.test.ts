@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { randomBytes } from 'node:crypto';
 import type { Answers } from '../../service/answers/answers';
 import { createSessions } from '../../service/console/sessions';
 import { openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
@@ -24,12 +23,7 @@ describe('the list of deliveries', () => {
 
   beforeEach(async () => {
     [asked, revision, failure] = [[], 'first', undefined];
-    const facts = { domain: undefined, chainId: 1, registry: undefined, issuer: undefined };
-    const sessions = createSessions(
-      { operator: KEY, reader: undefined },
-      { ...facts, signingKeyId: undefined },
-      { clock: Date, randomBytes },
-    );
+    const sessions = createSessions({ operator: KEY, reader: undefined }, ['this'], Date);
     const console = { sessions, overview: async () => ({ revision }) };
     const answers = { deliveries } as unknown as Answers;
     service = await startHttpApp({ adminApiKey: KEY, answers, console: console as never });
