@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { createAccessKeys, type AccessKeys } from '../access/access-keys';
 import { createWalletLogin, type WalletLogin } from '../access/wallet-login';
 import { createAnswers, type Answers } from '../answers/answers';
@@ -149,18 +150,17 @@ function startConsole(
     attempts++;
     if (outcome === 'delivered') samples.delivered();
   });
-  const { domain, tokenRegistryAddress: registry, issuerKey, signingKeys } = config;
-  const facts = [
-    domain,
-    network.chainId,
-    registry?.toLowerCase(),
-    issuerKey?.controller,
-    signingKeys?.key.id,
-  ];
+  const facts = {
+    domain: config.domain,
+    chainId: network.chainId,
+    registry: config.tokenRegistryAddress,
+    issuer: config.issuerKey?.controller,
+    signingKeyId: config.signingKeys?.key.id,
+  };
   return {
     validate: checking.validate,
     progress: answers.progress,
-    sessions: createSessions({ operator: adminApiKey, reader }, facts, time),
+    sessions: createSessions({ operator: adminApiKey, reader }, facts, { clock: time, randomBytes }),
     overview: createOverview({
       time,
       currency: network.currency,

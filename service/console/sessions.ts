@@ -1,4 +1,4 @@
-import { createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../base/time';
 import type { LogIn, Role } from './views';
 
@@ -20,13 +20,25 @@ export interface Sessions {
 export const SESSION_MS = 12 * 3_600_000;
 const LINK_MS = 15 * 60_000;
 
-/**
- * @param facts public ones that tell a service from others, and that all its processes have. Not the keys: a
- *   name that follows from a key would let anybody test guesses of it.
- */
-export function createSessions(keys: ConsoleKeys, facts: readonly unknown[], clock: Clock): Sessions {
-  const named = createHash('sha256').update(JSON.stringify(facts)).digest('hex');
-  const cookieName = `console-${named.slice(0, 12)}`;
+/** Public facts that tell a service from others, and that all its processes have. */
+export interface ServiceFacts {
+  domain: string | undefined;
+  chainId: number;
+  registry: string | undefined;
+  issuer: string | undefined;
+  /** The id of the key that signs webhooks. */
+  signingKeyId: string | undefined;
+}
+
+/** @param facts not the keys: a name that follows from a key would let anybody test guesses of it. */
+export function createSessions(
+  keys: ConsoleKeys,
+  facts: ServiceFacts,
+  { clock, randomBytes }: { clock: Clock; randomBytes: (size: number) => Buffer },
+): Sessions {
+  const { domain, chainId, registry, issuer, signingKeyId } = facts;
+  const named = JSON.stringify([domain, chainId, registry?.toLowerCase(), issuer, signingKeyId]);
+  const cookieName = `console-${createHash('sha256').update(named).digest('hex').slice(0, 12)}`;
   const sessionTokens = createTokenSigner(keys, 'session');
   const linkTokens = createTokenSigner(keys, 'link');
   /** Ids of links that were used and of sessions that were ended, with the time when they expire. */
@@ -42,7 +54,7 @@ export function createSessions(keys: ConsoleKeys, facts: readonly unknown[], clo
   }
 
   function begin(role: Role): { session: TokenFacts; cookie: string } {
-    const session = { role, expiresAt: clock.now() + SESSION_MS, id: newTokenId() };
+    const session = { role, expiresAt: clock.now() + SESSION_MS, id: newTokenId(randomBytes) };
     return { session, cookie: sessionTokens.sign(session) };
   }
 
@@ -58,7 +70,8 @@ export function createSessions(keys: ConsoleKeys, facts: readonly unknown[], clo
       const role = roleOf(proof.key, keys);
       return role && begin(role);
     },
-    newLink: () => linkTokens.sign({ role: 'operator', expiresAt: clock.now() + LINK_MS, id: newTokenId() }),
+    newLink: () =>
+      linkTokens.sign({ role: 'operator', expiresAt: clock.now() + LINK_MS, id: newTokenId(randomBytes) }),
     find(cookie) {
       const session = sessionTokens.read(cookie);
       return isValid(session) ? session : undefined;
@@ -128,6 +141,6 @@ function createTokenSigner(secrets: ConsoleKeys, use: 'session' | 'link') {
   };
 }
 
-function newTokenId(): string {
+function newTokenId(randomBytes: (size: number) => Buffer): string {
   return randomBytes(ID_BYTES).toString('base64url');
 }

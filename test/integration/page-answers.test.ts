@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { randomBytes } from 'node:crypto';
 import type { Answers } from '../../service/answers/answers';
 import { createSessions } from '../../service/console/sessions';
 import { openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
@@ -23,7 +24,12 @@ describe('the list of deliveries', () => {
 
   beforeEach(async () => {
     [asked, revision, failure] = [[], 'first', undefined];
-    const sessions = createSessions({ operator: KEY, reader: undefined }, ['this'], Date);
+    const facts = { domain: undefined, chainId: 1, registry: undefined, issuer: undefined };
+    const sessions = createSessions(
+      { operator: KEY, reader: undefined },
+      { ...facts, signingKeyId: undefined },
+      { clock: Date, randomBytes },
+    );
     const console = { sessions, overview: async () => ({ revision }) };
     const answers = { deliveries } as unknown as Answers;
     service = await startHttpApp({ adminApiKey: KEY, answers, console: console as never });
