@@ -16,7 +16,7 @@ import {
 } from '../base/delivery-options';
 import { ConfigurationError } from '../base/errors';
 import { members, parseJson, problemsOf, scanJson } from '../base/json';
-import { confirmationsIn, parsed, readSettingFile, urls, wrong } from './setting-types';
+import { confirmationsIn, nodeUrls, parsed, readSettingFile, wrong } from './setting-types';
 import { signingKeysOf } from './key-settings';
 import {
   LONGEST_POLL_INTERVAL_MS,
@@ -49,7 +49,7 @@ const registrySchema = z.strictObject({
   pollIntervalMs: z.number().int().min(SHORTEST_POLL_INTERVAL_MS).max(LONGEST_POLL_INTERVAL_MS).optional(),
   rpcUrl: z
     .union([z.string(), z.array(z.string()).transform((several) => several.join(' '))])
-    .pipe(urls(['http', 'https', 'ws', 'wss']))
+    .pipe(nodeUrls)
     .optional(),
   webhook: webhookSchema.optional(),
 });
