@@ -21,7 +21,7 @@ import { createIssuing } from '../issuance/issue-document';
 import { readCursorKey } from '../outbox/stream-cursor';
 import { createMetrics } from '../observability/metrics';
 import type { Core } from './core';
-import { startEventDelivery } from './event-delivery';
+import { startEventDelivery, type EventDelivery } from './event-delivery';
 import { startIssuing } from './issuing';
 import { startKeyedApi } from './keyed-api';
 import { startObserving } from './observing';
@@ -202,15 +202,6 @@ function readOpenFilesLimit(): number {
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
-/** Records that are removed when they are old. */
-export interface Retained {
-  /**
-   * Removes records that ended before a time (epoch milliseconds) and resolves to their number. It may end
-   * early when the signal aborts.
-   */
-  purge(before: number, signal: AbortSignal): Promise<number>;
-}
-
 /**
  * Removes old records now and every hour. A failed run is repeated an hour later.
  *
@@ -221,7 +212,7 @@ export interface Retained {
 export function startRetention(
   { time, logger }: Pick<Core, 'time' | 'logger'>,
   what: string,
-  records: Retained,
+  records: Pick<EventDelivery, 'purge'>,
   days: number | undefined,
 ): { stop(): Promise<void> } {
   return repeat(

@@ -43,7 +43,7 @@ export interface DeliveredFeed extends FollowedFeed {
 /** Event delivery, from the chain to the subscribers. */
 export interface EventDelivery {
   /** The feeds that this process reads and delivers now. */
-  readonly feeds: readonly DeliveredFeed[];
+  feeds(this: void): readonly DeliveredFeed[];
   /** The feed of a registry, if it runs. */
   feedOf(this: void, registry: RegistryName): DeliveredFeed | undefined;
   /** The sink of a feed's channel now. Undefined: its events wait, or the feed does not run here. */
@@ -147,9 +147,7 @@ export async function startEventDelivery(core: Core, slots: DeliverySlots): Prom
   });
   const polling = pollChanges(database, { version, onChange: refresh, time, logger });
   return {
-    get feeds() {
-      return feeds();
-    },
+    feeds,
     feedOf: (registry) => running.get(registry)?.feed,
     targetOf(feed, channel) {
       const delivered = feeds().find((one) => one.running?.follower.opened === feed);

@@ -26,13 +26,10 @@ import { createSubscriptions, sinkRulesOf } from '../subscriptions/manage-subscr
 import type { Core } from './core';
 import type { Lines } from './watch-conditions';
 
-type KeyedOptions = Pick<
-  HttpAppOptions,
-  'registries' | 'subscriptions' | 'answers' | 'console' | 'keys' | 'wallets'
->;
-
 /** What those may ask and change who have a key. Without a key that may do so, a member is undefined. */
-export interface KeyedApi extends Required<KeyedOptions> {
+export interface KeyedApi extends Required<
+  Pick<HttpAppOptions, 'registries' | 'subscriptions' | 'answers' | 'console' | 'keys' | 'wallets'>
+> {
   /** Ends the checks and the waits under way, too, which would keep the server open. */
   stop(): Promise<void>;
 }

@@ -34,7 +34,7 @@ export function startObserving(core: Core, metrics: Metrics, { issuing, eventDel
   const conditions = async () =>
     distinctConditions([...(storage.unwritable ? [storage.unwritable] : []), ...(await readConditions(db))]);
   const sources: SnapshotSources = {
-    feeds: () => eventDelivery.feeds,
+    feeds: eventDelivery.feeds,
     issuing,
     conditions,
     outboxes: eventDelivery.figures,

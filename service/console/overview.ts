@@ -43,9 +43,7 @@ export function createOverview(sources: OverviewSources): () => Promise<Overview
       const registries = feeds.map((feed) => registryView(feed, outboxes, now));
       const problems = [...shownConditions(conditions, now), ...missingSettings(missing)];
       const shown = issuing && issuingView(issuing, currency);
-      const followed = registries.map(({ registry, state, waiting, deadLetters }) => {
-        return { registry, state, waiting, deadLetters };
-      });
+      const followed = registries.map((one) => [one.registry, one.state, one.waiting, one.deadLetters]);
       // Pages read again when the revision changes: a new block alone changes nothing for them.
       const changing = [moved, followed, shown?.mints && { ...shown.mints, oldestSeconds: 0 }];
       return {

@@ -114,14 +114,12 @@ export function createWalletReading(
   const { address, keepMs, time, logger } = wallet;
   let gas: MintGas | undefined;
   async function read(): Promise<WalletReport> {
-    try {
-      const { funds } = await readFunds(wallet, gas);
-      gas = funds;
-      return { address, ...funds, readAt: time.now() };
-    } catch (error) {
+    const { funds } = await readFunds(wallet, gas).catch((error: unknown) => {
       logger.debug({ error }, "the wallet's balance cannot be read");
       throw error;
-    }
+    });
+    gas = funds;
+    return { address, ...funds, readAt: time.now() };
   }
   const reading = shared(read, { time, leastMs: keepMs, keptMs: LONGEST_KEPT_MS });
   return () => reading(0);

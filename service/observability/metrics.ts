@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Lifecycle } from '../base/lifecycle';
 import type { NodeReport } from '../chain/node-states';
-import { CONDITION_KINDS, OPERATIONS, type Condition, type ConditionKind } from '../events/conditions';
+import { CONDITION_KINDS, OPERATIONS, type ConditionKind } from '../events/conditions';
 import { progressOf, type FollowedFeed } from '../watcher/feed-status';
 import type { Snapshot } from './snapshot';
 
@@ -44,9 +44,6 @@ const ofAll =
   (snapshot: Snapshot): LabelledValues => [['', valueOf(snapshot)]];
 
 const SIGNER_UP = { unknown: undefined, up: 1, failing: 0 };
-
-const countOf = (conditions: readonly Condition[], kind: ConditionKind): number =>
-  conditions.filter(({ what }) => what === kind).length;
 
 /** Help and values of gauges, and of counters that others keep, by name. */
 type Gauges = Readonly<Record<string, readonly [help: string, valuesOf: (s: Snapshot) => LabelledValues]>>;
@@ -141,7 +138,8 @@ const GAUGES: Readonly<Record<string, Gauges>> = {
   what: {
     etr_conditions: [
       'Conditions that hold now, by their kind: what is wrong.',
-      ({ conditions }) => CONDITION_KINDS.map((kind) => [kind, conditions && countOf(conditions, kind)]),
+      ({ conditions }) =>
+        CONDITION_KINDS.map((kind) => [kind, conditions?.filter(({ what }) => what === kind).length]),
     ],
   },
   '': {
@@ -175,6 +173,10 @@ const COUNTERS = {
 
 /** Makes the text of all metrics in the format of Prometheus. */
 export type Metrics = (snapshot: Snapshot) => Promise<string>;
+
+/** The usual metrics of a Node.js process. Each collection would measure the event loop anew. */
+const OF_PROCESS = new Registry();
+collectDefaultMetrics({ register: OF_PROCESS });
 
 /** The upper bounds of buckets, in seconds: of answers, and of what waits for blocks. */
 const FAST = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -236,16 +238,6 @@ export function createMetrics(lifecycle: Lifecycle): Metrics {
   lifecycle.on('contradicted', () => counters.etr_contradictions_total.inc());
   return async (snapshot) => {
     for (const measure of measures) measure(snapshot);
-    return (await register.metrics()) + (await ofProcess().metrics());
+    return (await register.metrics()) + (await OF_PROCESS.metrics());
   };
-}
-
-let processMetrics: Registry | undefined;
-
-/** The usual metrics of a Node.js process. Each collection would measure the event loop anew. */
-function ofProcess(): Registry {
-  if (processMetrics) return processMetrics;
-  processMetrics = new Registry();
-  collectDefaultMetrics({ register: processMetrics });
-  return processMetrics;
 }

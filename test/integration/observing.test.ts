@@ -33,7 +33,7 @@ function observe(state: State, database: Database) {
     logger: createLogger({ level: 'info', mask: (text) => text, destination }),
     lookup,
   };
-  const eventDelivery = { feeds: [], feedOf: () => undefined, figures: async () => [] };
+  const eventDelivery = { feeds: () => [], feedOf: () => undefined, figures: async () => [] };
   const lines = { issuing: undefined, eventDelivery: eventDelivery as never };
   const observing = startObserving(core, createMetrics(lifecycle), lines);
   return { ...owned('the observation', observing, 'stop'), log };
