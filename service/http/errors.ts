@@ -13,7 +13,6 @@ import {
   type ErrorCode,
 } from '../base/errors';
 import { printable } from '../base/printable';
-import type { Logger } from '../base/logger';
 import { ERROR_CODE_HEADER, type RequestState } from './request-log';
 
 /** An error in the use of HTTP. It has a status other than 500, and its message is sent to the caller. */
@@ -47,17 +46,22 @@ export function errors(options: {
     } catch (thrown) {
       const publicStatus = publicStatusOf(thrown);
       const status = publicStatus ?? 500;
-      const isForOperator = ctx.state.role === 'operator' && thrown instanceof ServiceError;
-      const reason = isForOperator ? withRemedy(thrown) : INTERNAL_SERVER_ERROR;
+      const ours = thrown instanceof ServiceError ? thrown : undefined;
+      const reason = ours && ctx.state.role === 'operator' ? withRemedy(ours) : INTERNAL_SERVER_ERROR;
       // Masked before it is cut: part of a secret would not be recognised.
       const message = printable(options.mask(publicStatus === undefined ? reason : messageOf(thrown)));
-      const code = codeOf(thrown) ?? 'INTERNAL';
-      if (publicStatus === undefined) logFailure(ctx.state.log, thrown, { code, status });
-      else if (thrown instanceof CallerLeftError) ctx.state.log.info({ code, status }, message);
-      else ctx.state.log.warn({ code, status }, message);
+      const { log } = ctx.state;
+      const line = { code: codeOf(thrown) ?? 'INTERNAL', status };
+      if (thrown instanceof CallerLeftError) log.info(line, message);
+      else if (publicStatus !== undefined) log.warn(line, message);
+      // The caller gets neither the message nor the name of the contract's error.
+      else log.error({ error: thrown, ...line, reason: ours?.reason }, ours?.message ?? 'request failed');
       // Codes of libraries and Node.js appear only in the log, because the service cannot keep them stable.
-      ctx.set(ERROR_CODE_HEADER, thrown instanceof ServiceError ? thrown.code : 'INTERNAL');
-      if (thrown instanceof UnavailableError) ctx.set('Retry-After', secondsOf(thrown.retryAfterMs));
+      ctx.set(ERROR_CODE_HEADER, ours?.code ?? 'INTERNAL');
+      if (thrown instanceof UnavailableError) {
+        // At least 1, because a caller would not wait for 0.
+        ctx.set('Retry-After', String(Math.max(1, Math.ceil(thrown.retryAfterMs / 1000))));
+      }
       const stack = options.development && thrown instanceof Error && thrown.stack;
       ctx.status = status;
       const cursor = thrown instanceof CursorExpiredError && { cursor: thrown.cursor };
@@ -84,17 +88,6 @@ function withRemedy({ message, remedy }: ServiceError): string {
   return remedy === undefined || message.includes(remedy)
     ? message
     : `${message.replace(/\.$/, '')}. ${remedy}`;
-}
-
-/** Logs the error's message and the name of the contract's error. The caller gets neither. */
-function logFailure(log: Logger, error: unknown, line: { code: string; status: number }): void {
-  if (error instanceof ServiceError) log.error({ error, ...line, reason: error.reason }, error.message);
-  else log.error({ error, ...line }, 'request failed');
-}
-
-/** At least 1, because a caller would not wait for 0. */
-function secondsOf(ms: number): string {
-  return String(Math.max(1, Math.ceil(ms / 1000)));
 }
 
 /**
