@@ -107,25 +107,19 @@ async function verify(body: JsonObject, task: WholeTask, others: Others): Promis
   // A verification loads them later: here they are asked for together with the issuer and the token.
   const early = createContextSource(knownContexts, others.fetchJson);
   for (const { url = '' } of contextsOf(credential)) early.load(url).catch(() => undefined);
+  const resolveDid = (did: string) => resolveDidWeb(did, others.fetchJson);
+  const sources = { ...others, knownContexts, resolveDid, clock: systemTime };
   const { documentIntegrity, issuerIdentity, documentStatus, outcome, shown } = await verifyCredential(
     credential,
-    {
-      ...others,
-      knownContexts,
-      resolveDid: (did) => resolveDidWeb(did, others.fetchJson),
-      clock: systemTime,
-    },
+    sources,
   );
+  const { checks, issuer = null } = issuerIdentity;
   const { token, ...status } = documentStatus;
   return {
     verified: outcome === 'valid',
     outcome,
     documentIntegrity,
-    issuerIdentity: {
-      outcome: issuerIdentity.outcome,
-      checks: issuerIdentity.checks,
-      issuer: issuerIdentity.issuer ?? null,
-    },
+    issuerIdentity: { outcome: issuerIdentity.outcome, checks, issuer },
     documentStatus: {
       ...status,
       tokenId: token ? tokenIdHexOf(token.tokenId) : null,

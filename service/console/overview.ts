@@ -72,16 +72,8 @@ function registryView(
 ): RegistryView {
   const own = outboxes?.find((one) => one.registry === name);
   const catchUp = progressOf(status, now);
-  return {
-    ...own,
-    network,
-    chainId,
-    registry,
-    ...status,
-    reason: status.reason ?? catchUp?.reason,
-    lagBlocks: lagOf(status),
-    catchUp,
-  };
+  const { reason = catchUp?.reason } = status;
+  return { ...own, network, chainId, registry, ...status, reason, lagBlocks: lagOf(status), catchUp };
 }
 
 function issuingView(

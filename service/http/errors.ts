@@ -27,11 +27,6 @@ export class HttpError extends ServiceError {
   }
 }
 
-/** nginx's status for a caller that left. It appears only in the log. */
-const CLIENT_CLOSED_REQUEST = 499;
-
-const INTERNAL_SERVER_ERROR = 'Internal server error';
-
 /**
  * Turns every error into the error body of docs/specification.md 5.4. The reason of a 500 is logged, and
  * returned only to an operator of the console. In development (NODE_ENV) every error body has a masked stack.
@@ -47,7 +42,7 @@ export function errors(options: {
       const publicStatus = publicStatusOf(thrown);
       const status = publicStatus ?? 500;
       const ours = thrown instanceof ServiceError ? thrown : undefined;
-      const reason = ours && ctx.state.role === 'operator' ? withRemedy(ours) : INTERNAL_SERVER_ERROR;
+      const reason = ours && ctx.state.role === 'operator' ? withRemedy(ours) : 'Internal server error';
       // Masked before it is cut: part of a secret would not be recognised.
       const message = printable(options.mask(publicStatus === undefined ? reason : messageOf(thrown)));
       const { log } = ctx.state;
@@ -78,7 +73,8 @@ function publicStatusOf(thrown: unknown): number | undefined {
   if (thrown instanceof HttpError) return thrown.status;
   if (thrown instanceof TooOftenError) return 429;
   if (thrown instanceof UnavailableError) return 503;
-  if (thrown instanceof CallerLeftError) return CLIENT_CLOSED_REQUEST;
+  // nginx's status for a caller that left. It appears only in the log.
+  if (thrown instanceof CallerLeftError) return 499;
   if (!(thrown instanceof RequestError)) return undefined;
   const first = meaningOf(thrown.code)?.status?.[0];
   return first === 500 ? undefined : first;

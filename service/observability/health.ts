@@ -20,16 +20,10 @@ export function healthOf(
   return {
     status: database === undefined && feeds.every((feed) => isWell(feed, now)) ? 'ok' : 'failing',
     database,
-    feeds: feeds.map(({ network, chainId, registry, status, nodes }) =>
-      inJson({
-        network,
-        chainId,
-        registry,
-        ...status,
-        catchUp: progressOf(status, now),
-        ...withAgreement(nodes?.()),
-      }),
-    ),
+    feeds: feeds.map(({ network, chainId, registry, status, nodes }) => {
+      const catchUp = progressOf(status, now);
+      return inJson({ network, chainId, registry, ...status, catchUp, ...withAgreement(nodes?.()) });
+    }),
     issuing: issuing && inJson({ ...issuing, ...withAgreement(issuing.nodes) }),
     conditions:
       conditions &&

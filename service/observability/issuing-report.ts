@@ -79,11 +79,8 @@ export async function readFunds(
   { readBalance, readFees, estimateGas }: WalletQuestions,
   gas: MintGas = { gasOfMint: Number(DOCUMENTED_GAS_LIMIT), isGasEstimated: false },
 ): Promise<{ costWei: bigint; funds: WalletFunds }> {
-  const [balanceWei, fees, estimate] = await Promise.all([
-    readBalance(),
-    readFees(),
-    estimateGas().catch(() => undefined),
-  ]);
+  const estimating = estimateGas().catch(() => undefined);
+  const [balanceWei, fees, estimate] = await Promise.all([readBalance(), readFees(), estimating]);
   const used = estimate === undefined ? gas : { gasOfMint: Number(estimate), isGasEstimated: true };
   const costWei = BigInt(used.gasOfMint) * highestGasPrice(fees);
   const mintsAffordable = costWei === 0n ? undefined : Number(balanceWei / costWei);

@@ -181,7 +181,6 @@ collectDefaultMetrics({ register: OF_PROCESS });
 /** The upper bounds of buckets, in seconds: of answers, and of what waits for blocks. */
 const FAST = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const SLOW = [0.01, 0.1, 0.5, 1, 2.5, 5, 15, 30, 60, 180, 600, 1_200, 3_600, 21_600];
-const CREATE = 'POST /create/{documentId}';
 
 /** Create it before anything that counts. */
 export function createMetrics(lifecycle: Lifecycle): Metrics {
@@ -210,7 +209,7 @@ export function createMetrics(lifecycle: Lifecycle): Metrics {
   const stages = histogram('etr_create_stage_duration_seconds', 'Stages of POST /create.', SLOW, 'stage');
   const answers = histogram('etr_http_request_duration_seconds', 'Requests.', FAST, 'operation', 'status');
   // A series that began with its first failure would show no increase.
-  for (const status of [200, 202, 500, 503]) answers.zero({ operation: CREATE, status });
+  for (const status of [200, 202, 500, 503]) answers.zero({ operation: 'POST /create/{documentId}', status });
   const measures = Object.entries(GAUGES).flatMap(([label, gauges]) =>
     Object.entries(gauges).map(([name, [help, valuesOf]]) => {
       const Kind = name.endsWith('_total') ? Counter : Gauge;
