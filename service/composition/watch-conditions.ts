@@ -102,11 +102,9 @@ export function watchConditions(
     for (const feed of read) {
       const { conditions, unknown = [] } = sightOfFeed(feed, now);
       const ofFeed = ofChannels.get(feed.running?.follower.opened ?? '');
-      const sight = {
-        conditions: [...conditions, ...(ofFeed ?? [])],
-        unknown: ofFeed ? unknown : [...unknown, ...OF_CHANNELS],
-      };
-      await note(feed.name, sight, seen);
+      const seenOfFeed = [...conditions, ...(ofFeed ?? [])];
+      const notKnown = ofFeed ? unknown : [...unknown, ...OF_CHANNELS];
+      await note(feed.name, { conditions: seenOfFeed, unknown: notKnown }, seen);
     }
     await note(OPERATIONS, { conditions: ofChannels.get(OPERATIONS) ?? [] }, seen);
   }

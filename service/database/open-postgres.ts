@@ -182,10 +182,8 @@ export async function takeRight(
     await client.connect();
     await limitTo(STATEMENT_WITHIN_MS)(client);
     await client.query(KEEP_ALIVE);
-    const { rows } = await client.query<{ taken: boolean }>(
-      'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken',
-      [right],
-    );
+    const lock = 'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken';
+    const { rows } = await client.query<{ taken: boolean }>(lock, [right]);
     if (rows[0]?.taken) return { lost: ended.signal, release: beat(time, client, lose) };
   } catch (cause) {
     await end(time, client);
