@@ -16,16 +16,12 @@ export const TOKEN = parsed(
   .optional()
   .describe('A token id: decimal digits, or 64 hexadecimal digits.');
 
-/** Where a page of deliveries, or of events, begins. */
-function placeIn(pattern: RegExp) {
-  return pagePosition(pattern, (...parts) => {
-    const [event = 0, channel = 0] = parts.map(Number);
-    return isPlace({ event, channel }) ? { event, channel } : undefined;
-  });
-}
-
 /** Where a page of deliveries begins. */
-export const DELIVERY_PLACE = placeIn(/^(\d{1,10})\.(\d{1,10})$/);
+export const DELIVERY_PLACE = pagePosition(/^(\d{1,10})\.(\d{1,10})$/, (...parts) => {
+  const [event = 0, channel = 0] = parts.map(Number);
+  const place = { event, channel };
+  return isPlace(place) ? place : undefined;
+});
 
 /** The id of a subscription. */
 const SUBSCRIPTION_ID = z.string().max(64, { error: 'is no id of a subscription' }).optional();
@@ -123,7 +119,10 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
     query: z.object({
       token: TOKEN,
       limit: PAGE_LIMIT,
-      after: placeIn(/^(\d{1,10})$/),
+      after: pagePosition(/^(\d{1,10})$/, (event) => {
+        const place = { event: Number(event), channel: 0 };
+        return isPlace(place) ? place : undefined;
+      }),
     }),
     answers: {
       200: page(
