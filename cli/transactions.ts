@@ -13,7 +13,7 @@ import {
 } from '../service/chain/transactions';
 import type { Network } from '../service/chain/networks';
 import { secretsOf } from '../service/config/secrets';
-import { gasStationUrlOf, settingOf, type Settings } from '../service/config/settings';
+import { feeTermsOf, type Settings } from '../service/config/settings';
 import { tell } from './answer';
 
 // The checks before a command sends transactions, and what it shows about them. `npx hardhat deploy` shares
@@ -69,12 +69,11 @@ export function readNetworkFees(
   settings: Settings,
   readNode: FeeReading['readNode'],
 ): Promise<TransactionFees> {
-  const stationUrl = gasStationUrlOf(network, settings);
+  const terms = feeTermsOf(network, settings);
   const mask = secretMasker(secretsOf(settings));
   return readFees({
-    gasPricing: network.gasPricing,
-    leastGwei: settingOf(settings, 'LEAST_PRIORITY_FEE_GWEI') ?? network.leastPriorityFeeGwei,
-    readStation: stationUrl === undefined ? undefined : createGasStation(stationUrl, time),
+    ...terms,
+    readStation: terms.stationUrl === undefined ? undefined : createGasStation(terms.stationUrl, time),
     readNode,
     // Standard output may be JSON for a program.
     warn: (message, cause) => tell(`warning: ${message} (${mask(messageOf(cause))}).`),

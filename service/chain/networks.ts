@@ -65,6 +65,15 @@ export interface Network {
  */
 export type GasPricing = 'eip-1559' | 'legacy' | 'free';
 
+/** What the network and the settings say of fees. */
+export interface FeeTerms {
+  gasPricing: GasPricing;
+  /** The least priority fee; undefined: any. */
+  leastGwei: number | undefined;
+  /** Undefined: the node is asked for the fees. */
+  stationUrl: string | undefined;
+}
+
 /** Software of a block explorer. */
 export type ExplorerApi = 'etherscan' | 'blockscout';
 

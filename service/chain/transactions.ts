@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { ChainError } from '../base/errors';
 import { readBounded } from '../base/read-bounded';
 import { type Time, within } from '../base/time';
-import type { GasPricing } from './networks';
+import type { FeeTerms, GasPricing } from './networks';
 import type { Rpc } from './node';
 import { ALREADY_KNOWN, classifyRefusal, nodeErrorOf } from './node-errors';
 
@@ -16,10 +16,7 @@ export type TransactionFees =
   { type: 2; maxFeePerGas: bigint; maxPriorityFeePerGas: bigint } | { type: 0; gasPrice: bigint };
 
 /** The sources of fees. */
-export interface FeeReading {
-  gasPricing: GasPricing;
-  /** The least priority fee; undefined: any. */
-  leastGwei: number | undefined;
+export interface FeeReading extends Omit<FeeTerms, 'stationUrl'> {
   /** The network's gas station, if it has one. */
   readStation: FeeSource | undefined;
   /** The node's estimate: `estimateFees`. */

@@ -171,11 +171,10 @@ export function preparationOf(config: Config): PreparationSettings | undefined {
 }
 
 function feeReadingOf({ config, time, logger }: Core, client: Chain): FeeReading {
-  const { network, gasStationUrl, leastPriorityFeeGwei: leastGwei } = config;
+  const { stationUrl } = config.fees;
   return {
-    gasPricing: network.gasPricing,
-    leastGwei: leastGwei ?? network.leastPriorityFeeGwei,
-    readStation: gasStationUrl === undefined ? undefined : createGasStation(gasStationUrl, time),
+    ...config.fees,
+    readStation: stationUrl === undefined ? undefined : createGasStation(stationUrl, time),
     readNode: () => estimateFees(client),
     warn: (message, error) => logger.warn({ error }, message),
   };

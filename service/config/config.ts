@@ -4,16 +4,16 @@ import { parse as parseEnvFile } from 'dotenv';
 import { orUndefined } from '../base/errors';
 import { PROJECT_ROOT } from '../base/project-root';
 import type { SigningKeys } from '../base/signing-keys';
-import type { Confirmations, Network } from '../chain/networks';
+import type { Confirmations, FeeTerms, Network } from '../chain/networks';
 import { type Following, readConfigFile, followingOf } from './followed-registries';
 import { type IssuerKey, issuerKeyOf, signingKeysOf, type WalletKey, walletKeyOf } from './key-settings';
 import {
   type CamelCase,
   consoleReadKeyOf,
   contextUrlOf,
-  gasStationUrlOf,
   type KEY_SETTINGS,
   type RpcUrls,
+  feeTermsOf,
   rpcUrlsOf,
   SETTINGS,
   type Settings,
@@ -27,7 +27,8 @@ import { pathsOf, type ServicePaths } from './tenant';
 import { warningsOf } from './warnings';
 
 /** Values that are read through what follows from them. */
-type Combined = 'net' | 'nodeEnv' | keyof ServicePaths | CamelCase<keyof typeof KEY_SETTINGS>;
+type Fees = 'gasStationUrl' | 'leastPriorityFeeGwei';
+type Combined = 'net' | 'nodeEnv' | Fees | keyof ServicePaths | CamelCase<keyof typeof KEY_SETTINGS>;
 
 /**
  * Every setting of the service, validated, and what follows from several of them; this is the only file that
@@ -38,6 +39,7 @@ export interface Config extends Omit<Values, Combined>, Following, ServicePaths 
   readonly envFile: string;
   readonly network: Network;
   readonly rpcUrls: RpcUrls;
+  readonly fees: FeeTerms;
   /** Mints use the confirmations of the registry's events, so both become final together. */
   readonly mintConfirmations: Confirmations;
   readonly walletKey: WalletKey | undefined;
@@ -128,7 +130,7 @@ export function loadConfig(environment?: Settings): Config {
     envFile,
     network,
     rpcUrls: rpcUrlsOf(network, settings),
-    gasStationUrl: gasStationUrlOf(network, settings),
+    fees: feeTermsOf(network, settings),
     walletKey: walletKeyOf(settings),
     issuerKey: issuerKeyOf(settings, paths.didDocumentPath),
     signingKeys: signingKeysOf(settings),

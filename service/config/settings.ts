@@ -17,6 +17,7 @@ import {
   DEFAULT_NETWORK,
   findNetwork,
   knownNetworks,
+  type FeeTerms,
   type Network,
 } from '../chain/networks';
 import {
@@ -226,10 +227,14 @@ export function networkUrlsOf(network: Network, settings: Settings): RpcUrls {
   throw wrong(network.rpcKey, `is needed to reach ${network.name}`, remedy);
 }
 
-/** GAS_STATION_URL, or the network's own; undefined where the node is asked for the fees. */
-export function gasStationUrlOf(network: Network, settings: Settings): string | undefined {
+/** The settings of fees, or the network's own terms. */
+export function feeTermsOf(network: Network, settings: Settings): FeeTerms {
   const url = settingOf(settings, 'GAS_STATION_URL') ?? network.gasStationUrl;
-  return url === NO_GAS_STATION ? undefined : url;
+  return {
+    gasPricing: network.gasPricing,
+    leastGwei: settingOf(settings, 'LEAST_PRIORITY_FEE_GWEI') ?? network.leastPriorityFeeGwei,
+    stationUrl: url === NO_GAS_STATION ? undefined : url,
+  };
 }
 
 /** CONSOLE_READ_KEY: it lets its holders look at the console, which exists only with ADMIN_API_KEY. */

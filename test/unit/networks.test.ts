@@ -7,7 +7,7 @@ import { checkNode, hardhatNetworks, networkOf } from '../../deploy/networks';
 import { publishedContractsOf } from '../../deploy/published-contracts';
 import { NETWORKS, findNetwork, type Network } from '../../service/chain/networks';
 import { loadConfig } from '../../service/config/config';
-import { gasStationUrlOf, rpcUrlsOf } from '../../service/config/settings';
+import { feeTermsOf, rpcUrlsOf } from '../../service/config/settings';
 import { errorOf } from '../helpers/error-of';
 import { readDocument, tables } from '../helpers/pages/markdown';
 
@@ -78,9 +78,9 @@ describe('networks', () => {
     for (const network of NETWORKS) {
       const { gasStationUrl, gasPricing } = network;
       if (gasStationUrl !== undefined) expect(gasPricing).to.equal('eip-1559');
-      expect(gasStationUrlOf(network, {})).to.equal(gasStationUrl);
-      expect(gasStationUrlOf(network, { GAS_STATION_URL: 'none' })).to.equal(undefined);
-      expect(gasStationUrlOf(network, { GAS_STATION_URL: 'http://own' })).to.equal('http://own');
+      expect(feeTermsOf(network, {}).stationUrl).to.equal(gasStationUrl);
+      expect(feeTermsOf(network, { GAS_STATION_URL: 'none' }).stationUrl).to.equal(undefined);
+      expect(feeTermsOf(network, { GAS_STATION_URL: 'http://own' }).stationUrl).to.equal('http://own');
     }
   });
 
