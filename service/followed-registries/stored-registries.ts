@@ -1,5 +1,5 @@
 import { getAddress } from 'ethers';
-import type { Kysely } from 'kysely';
+import { sql, type Kysely } from 'kysely';
 import { ConfigurationError } from '../base/errors';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { type Confirmations, findNetwork, knownNetworks } from '../chain/networks';
@@ -126,19 +126,9 @@ export async function giveUpRegistry(
     const figures = await outboxFiguresOf(transaction, feeds);
     const undelivered = figures.reduce((sum, { waiting }) => sum + waiting, 0);
     if (undelivered > 0 && !isForced) return { isGivenUp: false, undelivered };
-    await transaction
-      .insertInto('registries')
-      .values({
-        chain_id: chainId,
-        address,
-        network,
-        start_block: null,
-        confirmations: null,
-        added_at: now,
-        removed_at: now,
-      })
-      .onConflict((conflict) => conflict.columns(['chain_id', 'address']).doUpdateSet({ removed_at: now }))
-      .execute();
+    await sql`insert into registries (chain_id, address, network, added_at, removed_at)
+      values (${chainId}, ${address}, ${network}, ${now}, ${now})
+      on conflict (chain_id, address) do update set removed_at = excluded.removed_at`.execute(transaction);
     return { isGivenUp: true, undelivered };
   });
 }

@@ -27,8 +27,6 @@ export interface ClaimedDelivery {
   event: number;
   eventId: string;
   type: string;
-  /** Decimal; empty for events of the registry itself. */
-  tokenId: string;
   /** 1 for the first attempt. */
   attempt: number;
   /** The request body, exactly as it is sent. */
@@ -37,6 +35,21 @@ export interface ClaimedDelivery {
   recordedAt: number;
   /** Its place in a trace, as a `traceparent`. */
   trace: string;
+}
+
+/** The recorded part of an attempt. */
+export interface AttemptRecord {
+  attemptedAt: number;
+  milliseconds: number;
+  status: number | undefined;
+  /** Undefined on success. */
+  error: string | undefined;
+}
+
+/** An event that was sent, and the outcome. */
+export interface Attempted {
+  delivery: ClaimedDelivery;
+  attempt: AttemptRecord;
 }
 
 /** The channel to claim from, and the terms of the lease. */
@@ -96,11 +109,9 @@ const claimedDeliveries = compiled(
   (db, { channel, lease, tokens }: { channel: number; lease: string; tokens: number[] }) =>
     waitingDeliveries(db)
       .innerJoin('events', 'events.id', 'deliveries.event')
-      .innerJoin('tokens', 'tokens.id', 'queues.token')
       .select(['events.id as event', 'events.event_id as eventId', 'events.type', 'events.body'])
       .select(['events.recorded_at as recordedAt', 'events.trace'])
-      .select(['queues.token', 'tokens.token_id as tokenId', 'queues.attempts'])
-      .select('queues.first_attempted_at as firstAttemptedAt')
+      .select(['queues.token', 'queues.attempts', 'queues.first_attempted_at as firstAttemptedAt'])
       .where('queues.channel', '=', channel)
       .where('queues.token', 'in', tokens)
       .where('queues.lease', '=', lease)

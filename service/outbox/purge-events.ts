@@ -139,8 +139,8 @@ async function remove(
     await transaction
       .updateTable('feeds')
       .set({
-        purged_up_to: Math.max(purged.upTo ?? 0, ...gone.map(({ block_number }) => block_number)),
-        purged_position: Math.max(purged.position, ...gone.map(({ position }) => position ?? 0)),
+        purged_up_to: Math.max(purged.purged_up_to ?? 0, ...gone.map(({ block_number }) => block_number)),
+        purged_position: Math.max(purged.purged_position, ...gone.map(({ position }) => position ?? 0)),
       })
       .where('id', '=', key)
       .execute();

@@ -1,6 +1,6 @@
 import type { SelectQueryBuilder, Transaction } from 'kysely';
 import type { RegistryName } from '../base/registry-name';
-import { inBatches, untilNothingIsLeft } from '../database/batches';
+import { untilNothingIsLeft } from '../database/batches';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { presentAnnouncements } from './announcements';
@@ -13,8 +13,8 @@ import {
   bytesOfId,
   enqueue,
   eventsAfter,
+  forgetLetters,
   idOf,
-  isEventId,
   startOf,
   waitingDeliveries,
   type EventRow,
@@ -85,13 +85,7 @@ export async function redeliver(
       const queued = due.map(({ id, token }) => ({ channel, token, event: id }));
       await enqueue(transaction, queued, now);
       // An event that waited when it was looked for may have become a dead letter meanwhile.
-      await inBatches(due.map(idOf), (some) =>
-        transaction
-          .deleteFrom('dead_letters')
-          .where('channel', '=', channel)
-          .where('event', 'in', some)
-          .execute(),
-      );
+      await forgetLetters(transaction, channel, due.map(idOf));
       const tokens = wanted.flatMap(({ id, token }) => (waiting.has(id) ? token : []));
       if (tokens.length > 0) await endPauses(database, transaction, { channel, tokens, now });
       total.enqueued += due.length;
@@ -154,7 +148,6 @@ async function selected(
   selection: Selection,
   after: Place,
 ): Promise<EventRow[]> {
-  if ('eventId' in selection && !isEventId(selection.eventId)) return [];
   return eventsAfter(db, feed, after)
     .where('orphaned_at', 'is', null)
     .where((eb) => {

@@ -32,7 +32,7 @@ export async function fillChannel(
   now: number,
 ): Promise<'more' | 'filled' | { purged: { fromBlock: number; upTo: number } }> {
   return database.db.transaction().execute(async (transaction) => {
-    const { upTo: purgedUpTo } = await lockFeed(transaction, feed);
+    const { purged_up_to: purgedUpTo } = await lockFeed(transaction, feed);
     const cursor = await transaction
       .selectFrom('channels')
       .select(['fill_block', 'fill_index'])

@@ -1,4 +1,4 @@
-import type { Kysely, Selectable, Transaction } from 'kysely';
+import { sql, type Kysely, type Selectable, type Transaction } from 'kysely';
 import type { RegistryName } from '../base/registry-name';
 import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
@@ -10,6 +10,7 @@ import { keepBlocks, moveCursor, registryOfFeed, type KeptBlock, type OpenFeed }
 import {
   attemptsOf,
   eventsAfter,
+  forgetLetters,
   idOf,
   idOfBytes,
   startOf,
@@ -72,22 +73,14 @@ export async function rewindFeed(
       for (const event of await removeFromQueue(transaction, queue, orphans, now))
         cutOff.push({ event, channel: queue.channel, isDelivered: false });
     for (const channel of new Set(queues.map((queue) => queue.channel)))
-      await inBatches([...orphans], (some) =>
-        transaction
-          .deleteFrom('dead_letters')
-          .where('channel', '=', channel)
-          .where('event', 'in', some)
-          .execute(),
-      );
+      await forgetLetters(transaction, channel, [...orphans]);
     const retracting = channels.filter((channel) => rules.get(channel)?.hasRetractions);
     await retract(transaction, feed, rows, retracting, cutOff, now);
     const rewound = await recordOrphans(transaction, feed, rows, [...attempts, ...cutOff], now);
-    await refillFrom(transaction, feed, ancestor.number);
-    await transaction
-      .deleteFrom('blocks')
-      .where('feed', '=', feed)
-      .where('number', '>', ancestor.number)
-      .execute();
+    // Channels that were filled beyond the block are filled again from there.
+    await sql`update channels set fill_block = ${ancestor.number}, fill_index = null
+      where feed = ${feed} and fill_block > ${ancestor.number}`.execute(transaction);
+    await sql`delete from blocks where feed = ${feed} and number > ${ancestor.number}`.execute(transaction);
     await keepBlocks(transaction, feed, [ancestor], 0);
     await moveCursor(transaction, open, ancestor.number + 1);
     return rewound;
@@ -140,16 +133,6 @@ async function recordOrphans(
       return { eventId: idOfBytes(event_id), type, ...aboutOf(body), blockNumber, outcome };
     }),
   };
-}
-
-/** Channels that were filled beyond the block are filled again from there. */
-async function refillFrom(db: Transaction<Schema>, feed: number, block: number): Promise<void> {
-  await db
-    .updateTable('channels')
-    .set({ fill_block: block, fill_index: null })
-    .where('feed', '=', feed)
-    .where('fill_block', '>', block)
-    .execute();
 }
 
 /** A token queue as it is stored. */
@@ -213,12 +196,8 @@ async function removeFromQueue(
   if (removed.length === 0) return [];
   const maySent = (position: number): boolean => position <= sentTo || (position === head && attempts > 0);
   const cutOff = removed.filter(({ position }) => maySent(position));
-  await db
-    .deleteFrom('deliveries')
-    .where('channel', '=', channel)
-    .where('token', '=', token)
-    .where('position', '>=', head)
-    .execute();
+  await sql`delete from deliveries
+    where channel = ${channel} and token = ${token} and position >= ${head}`.execute(db);
   const left = waiting
     .filter(({ event }) => !unwanted.has(event))
     .map(({ event }, index) => ({ channel, token, position: head + index, event }));

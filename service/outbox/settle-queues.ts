@@ -5,23 +5,8 @@ import { compiled } from '../database/compiled';
 import type { AttemptsTable, Schema } from '../database/schema';
 import { holdChanges } from './changes';
 import { isChanged, stopChannel } from './channels';
-import { claimQueues, unclaimed, type Claim, type ClaimedDelivery, type ClaimedQueue } from './claim-queues';
+import { claimQueues, unclaimed, type Attempted, type Claim, type ClaimedQueue } from './claim-queues';
 import { tellOfChannel } from './conditions';
-
-/** The recorded part of an attempt. */
-export interface AttemptRecord {
-  attemptedAt: number;
-  milliseconds: number;
-  status: number | undefined;
-  /** Undefined on success. */
-  error: string | undefined;
-}
-
-/** An event that was sent, and the outcome. */
-export interface Attempted {
-  delivery: ClaimedDelivery;
-  attempt: AttemptRecord;
-}
 
 /** The outcome of a claimed queue. If nothing was attempted, the claim does not count. */
 export interface Settlement {
@@ -237,16 +222,12 @@ async function noteHealth(
 ): Promise<void> {
   const hasDelivered = settlements.some(({ delivered }) => delivered.length > 0);
   const firstFailure = settlements.find(({ failed }) => failed)?.failed?.attempt.attemptedAt;
-  if (hasDelivered) {
-    if (isFailing)
-      await db.updateTable('channels').set({ failing_since: null }).where('id', '=', channel).execute();
-  } else if (firstFailure !== undefined)
-    await db
-      .updateTable('channels')
-      .set({ failing_since: firstFailure, ...(sentTo && { sink_hash: sentTo.sinkHash }) })
-      .where('id', '=', channel)
-      .where((eb) => eb.or([eb('failing_since', 'is', null), eb('failing_since', '>', firstFailure)]))
-      .execute();
+  if (hasDelivered && isFailing)
+    await db.updateTable('channels').set({ failing_since: null }).where('id', '=', channel).execute();
+  if (!hasDelivered && firstFailure !== undefined)
+    await sql`update channels
+      set failing_since = ${firstFailure}, sink_hash = coalesce(${sentTo?.sinkHash ?? null}, sink_hash)
+      where id = ${channel} and (failing_since is null or failing_since > ${firstFailure})`.execute(db);
 }
 
 /** The outcomes to record and the queues to claim. */

@@ -4,7 +4,7 @@ import { registryName } from '../base/registry-name';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';
 import type { Schema, SubscriptionsTable } from '../database/schema';
-import { OPERATIONS, subjectOfSubscription, type Condition } from '../events/conditions';
+import { subjectOfSubscription, type Condition } from '../events/conditions';
 import { readRegistries } from '../followed-registries/stored-registries';
 import { noteChange } from '../outbox/changes';
 import { endTrouble, forgetConditions } from '../outbox/conditions';
@@ -12,7 +12,9 @@ import { findFeeds, registryOfFeed } from '../outbox/feeds';
 import { undeliveredOf } from '../outbox/outbox-figures';
 import {
   addDefault,
+  addMissingChannels,
   addOperationsChannel,
+  channelKeysOf,
   channelsOf,
   DEFAULT_SUBSCRIPTION,
   FIRST_FILL,
@@ -34,8 +36,8 @@ export type SubscriptionRow = Selectable<SubscriptionsTable>;
 
 /** The members of a subscription that are stored encrypted. */
 interface Secrets {
-  headers?: Headers;
-  secret?: string;
+  headers?: Headers | undefined;
+  secret?: string | undefined;
 }
 
 /** Upper bound of the number of subscriptions: each is tried on every event. */
@@ -75,11 +77,8 @@ function columnsOf(
   key: SecretsKey,
 ): Pick<SubscriptionRow, 'definition' | 'secrets' | 'state'> {
   const { id, protocolsettings, config } = subscription;
-  const secrets: Secrets = {
-    ...(protocolsettings?.headers && { headers: protocolsettings.headers }),
-    ...(config.secret !== undefined && { secret: config.secret }),
-  };
-  const hasNone = Object.keys(secrets).length === 0;
+  const secrets: Secrets = { headers: protocolsettings?.headers, secret: config.secret };
+  const hasNone = Object.values(secrets).every((one) => one === undefined);
   return {
     definition: JSON.stringify(presentSubscription(subscription)),
     secrets: hasNone ? null : encryptSecrets(key, JSON.stringify(secrets), id),
@@ -158,22 +157,13 @@ export async function addSubscription(
       .values({ ...columns, name: subscription.id, created_at: now, changed_at: now, owner })
       .returning('id')
       .executeTakeFirstOrThrow();
+    await addMissingChannels(transaction, id);
     const { startFrom } = subscription.config;
-    const fill = startFrom === 'beginning' ? FIRST_FILL : Number(startFrom) - 1;
-    const current = new Set(startFrom === 'now' ? [] : await findFeeds(transaction));
-    const feeds = await transaction
-      .selectFrom('feeds')
-      .select(['id', 'feed'])
-      .where('feed', '<>', OPERATIONS)
-      .orderBy('id')
-      .execute();
-    const channels = feeds.map(({ id: feed, feed: name }) => ({
-      subscription: id,
-      feed,
-      state: columns.state,
-      fill_block: current.has(name) ? fill : null,
-    }));
-    if (channels.length > 0) await transaction.insertInto('channels').values(channels).execute();
+    const fill_block = startFrom === 'beginning' ? FIRST_FILL : Number(startFrom) - 1;
+    const current = startFrom === 'now' ? [] : await findFeeds(transaction);
+    const channels = await channelKeysOf(transaction, current, [subscription.id]);
+    if (channels.length > 0)
+      await transaction.updateTable('channels').set({ fill_block }).where('id', 'in', channels).execute();
     await addOperationsChannel(transaction, { id, ...columns }, now);
   });
 }
@@ -275,14 +265,14 @@ async function update(
   const { state } = columns;
   if (columns.definition) await addOperationsChannel(db, { id, state, definition: columns.definition }, now);
   // A channel of `default` may be gone while the others are active.
-  if (columns.state === before && definition !== null) return;
+  if (state === before && definition !== null) return;
   await db
     .updateTable('channels')
-    .set({ state: columns.state, failing_since: null })
+    .set({ state, failing_since: null })
     .where('subscription', '=', id)
     .execute();
+  if (state !== 'active') return;
   await endTrouble(db, name, now);
-  if (columns.state !== 'active') return;
   for (const channel of await channelsOfSubscription(db, id)) await endPauses(database, db, { channel, now });
 }
 

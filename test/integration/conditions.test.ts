@@ -37,7 +37,9 @@ import { schemaProblem } from '../helpers/receiver/schema-problems';
 import { subscriptionWith } from '../helpers/subscription-body';
 
 const PREFIX = 'com.service.etr.operations.';
-const SUBSCRIPTION_TYPES = ['failing', 'gone', 'recovered'].map((one) => `${PREFIX}subscription_${one}`);
+const SUBSCRIPTION_TYPES = ['failing', 'gone', 'paused', 'recovered'].map(
+  (one) => `${PREFIX}subscription_${one}`,
+);
 const NODE_TYPES = ['away', 'differing', 'back'].map((one) => `${PREFIX}node_${one}`);
 const TYPES = [...SUBSCRIPTION_TYPES, ...NODE_TYPES, `${PREFIX}dead_letter`];
 const OBSERVER = `31337:${SAMPLE_REGISTRY.registryAddress}`;
@@ -228,6 +230,14 @@ describeOnEngines('conditions', (on, engine) => {
       await outbox.store(1, [eventIn(1, 7n), eventIn(1, 8n)]);
     });
 
+    const setState = (state: 'active' | 'paused'): Promise<void> => {
+      const change = (row: Parameters<typeof subscriptionOf>[0]) => {
+        const subscription = subscriptionOf(row, undefined);
+        return { ...subscription, config: { ...subscription.config, state } };
+      };
+      return replaceSubscription(outbox.database, name, change, undefined, outbox.now);
+    };
+
     it('are slow, then failing, until a delivery succeeds', async () => {
       await settleFirst(channel, failed);
       const since = outbox.now;
@@ -248,6 +258,21 @@ describeOnEngines('conditions', (on, engine) => {
         `subscription_failing subscription/${name}`,
         `subscription_recovered subscription/${name}`,
       ]);
+    });
+
+    it('are paused after they failed without a recovery, which is told when they are resumed', async () => {
+      await settleFirst(channel, failed);
+      outbox.now += 300_000;
+      await see(...(await ofChannels()));
+      await setState('paused');
+      await see(...(await ofChannels()));
+      expect(await arrived()).to.deep.equal([
+        `subscription_failing subscription/${name}`,
+        `subscription_paused subscription/${name}`,
+      ]);
+      await setState('active');
+      await see(...(await ofChannels()));
+      expect(await arrived()).to.deep.equal([`subscription_recovered subscription/${name}`]);
     });
 
     it('are gone in the transaction in which their sink answers 410, until they are resumed', async () => {
@@ -271,11 +296,7 @@ describeOnEngines('conditions', (on, engine) => {
         expect(await countSubscriptions(withDefault, outbox.database.db, conditions)).to.deep.equal(counts);
       await see(...(await ofChannels()));
       expect(await arrived()).to.deep.equal([]);
-      const resumed = (row: Parameters<typeof subscriptionOf>[0]) => {
-        const subscription = subscriptionOf(row, undefined);
-        return { ...subscription, config: { ...subscription.config, state: 'active' as const } };
-      };
-      await replaceSubscription(outbox.database, name, resumed, undefined, outbox.now);
+      await setState('active');
       await see(...(await ofChannels()));
       expect(await arrived()).to.deep.equal([`subscription_recovered subscription/${name}`]);
     });
