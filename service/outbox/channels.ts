@@ -65,11 +65,8 @@ export async function addOperationsChannel(
 
 /** Adds the subscription `default` unless it exists. A new database has none until it is needed. */
 export async function addDefault(transaction: Transaction<Schema>, now: number): Promise<void> {
-  await transaction
-    .insertInto('subscriptions')
-    .values({ name: DEFAULT_SUBSCRIPTION, definition: null, secrets: null, created_at: now, changed_at: now })
-    .onConflict((conflict) => conflict.column('name').doNothing())
-    .execute();
+  await sql`insert into subscriptions (name, created_at, changed_at)
+    values (${DEFAULT_SUBSCRIPTION}, ${now}, ${now}) on conflict do nothing`.execute(transaction);
 }
 
 /** Selects channels with their feeds and subscriptions. */
@@ -137,10 +134,7 @@ export async function stopChannel(
   channel: number,
   changedAt: number | undefined,
 ): Promise<boolean> {
-  const row = await joinedChannels(db)
-    .select(['channels.subscription', 'channels.state', 'subscriptions.name', 'definition'])
-    .where('channels.id', '=', channel)
-    .executeTakeFirst();
+  const row = await findChannel(db, channel);
   if (row?.state !== 'active') return false;
   await noteChange(db, row.name);
   if (changedAt !== undefined && (await isChanged(db, channel, changedAt))) return false;
@@ -152,11 +146,16 @@ export async function stopChannel(
   return true;
 }
 
-/** Whether the subscription of a channel was changed at another time than this, or is being deleted. */
-export async function isChanged(db: Kysely<Schema>, channel: number, changedAt: number): Promise<boolean> {
-  const row = await joinedChannels(db)
-    .select('changed_at')
+/** The feed, the subscription and the state of a channel. Undefined while the subscription is being deleted. */
+export async function findChannel(db: Kysely<Schema>, channel: number) {
+  return joinedChannels(db)
+    .select(['feeds.feed', 'channels.state', 'channels.subscription'])
+    .select(['subscriptions.name', 'subscriptions.definition', 'subscriptions.changed_at'])
     .where('channels.id', '=', channel)
     .executeTakeFirst();
-  return row?.changed_at !== changedAt;
+}
+
+/** Whether the subscription of a channel was changed at another time than this, or is being deleted. */
+export async function isChanged(db: Kysely<Schema>, channel: number, changedAt: number): Promise<boolean> {
+  return (await findChannel(db, channel))?.changed_at !== changedAt;
 }

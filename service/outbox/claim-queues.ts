@@ -320,11 +320,8 @@ export async function changeSink(
   { channel, sinkHash, now }: { channel: number; sinkHash: string; now: number },
 ): Promise<void> {
   await database.db.transaction().execute(async (transaction) => {
-    await transaction
-      .updateTable('channels')
-      .set({ sink_hash: sinkHash, failing_since: null })
-      .where('id', '=', channel)
-      .execute();
+    await sql`update channels set sink_hash = ${sinkHash}, failing_since = null
+      where id = ${channel}`.execute(transaction);
     await endPauses(database, transaction, { channel, isNewSink: true, now });
   });
 }

@@ -13,7 +13,7 @@ import {
 } from '../events/conditions';
 import { wantsOperation, type Selection } from '../events/select-events';
 import { holdChanges } from './changes';
-import { channelKeysOf, channelsOf, DEFAULT_SUBSCRIPTION, joinedChannels } from './channels';
+import { channelKeysOf, channelsOf, DEFAULT_SUBSCRIPTION, findChannel, joinedChannels } from './channels';
 import type { Attempted } from './claim-queues';
 import { registryOfFeed } from './feeds';
 import { enqueue, insertEvents, keyIn, keysOfTokens } from './stored-events';
@@ -148,11 +148,9 @@ export async function forgetConditions(
 async function begin(db: Transaction<Schema>, condition: SeenCondition, now: number): Promise<void> {
   const { what, subject, observer, since, detail } = condition;
   const isKnown = await isSeen(db, subject, (kind) => kind === what);
-  await db
-    .insertInto('conditions')
-    .values({ what, subject, observer, since, detail: JSON.stringify(detail) })
-    .onConflict((conflict) => conflict.columns(['what', 'subject', 'observer']).doNothing())
-    .execute();
+  await sql`insert into conditions (what, subject, observer, since, detail)
+    values (${what}, ${subject}, ${observer}, ${since}, ${JSON.stringify(detail)})
+    on conflict do nothing`.execute(db);
   if (observer !== OPERATIONS && !isKnown) await tell(db, beginOf(what), condition, now);
 }
 
@@ -234,13 +232,10 @@ export async function tellOfChannel(
   now: number,
 ): Promise<void> {
   if (!isGone && letters.length === 0) return;
-  const row = await joinedChannels(db)
-    .select(['feeds.feed', 'subscriptions.name as subscription'])
-    .where('channels.id', '=', channel)
-    .executeTakeFirst();
+  const row = await findChannel(db, channel);
   // The subscription is being deleted.
   if (row === undefined) return;
-  const { feed, subscription } = row;
+  const { feed, name: subscription } = row;
   const observer = registryOfFeed(feed);
   const detail = { subscription };
   const about = { observer, subject: subjectOfSubscription(subscription), since: now, detail };

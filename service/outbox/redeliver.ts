@@ -47,8 +47,8 @@ export async function redeliverTo(
   for (const feed of await ('fromBlock' in selection ? findFeeds : findDeliveredFeeds)(db, registry)) {
     const [channel] = await channelsOf(db, feed, subscription);
     if (channel === undefined) continue;
-    const { enqueued, waiting } = await redeliver(database, channel, selection, now);
-    redelivered.push({ registry: registryOfFeed(feed), queued: enqueued, alreadyWaiting: waiting });
+    const counts = await redeliver(database, channel, selection, now);
+    redelivered.push({ registry: registryOfFeed(feed), ...counts });
   }
   return redelivered;
 }
@@ -69,8 +69,8 @@ export async function redeliver(
   { feed, channel }: { feed: number; channel: number },
   selection: Selection,
   now: number,
-): Promise<{ enqueued: number; waiting: number }> {
-  const total = { enqueued: 0, waiting: 0 };
+): Promise<Omit<Redelivered, 'registry'>> {
+  const total = { queued: 0, alreadyWaiting: 0 };
   let after = startOf('fromBlock' in selection ? selection.fromBlock : 0);
   await untilNothingIsLeft(async () => {
     const events = await database.db.transaction().execute(async (transaction) => {
@@ -88,8 +88,8 @@ export async function redeliver(
       await forgetLetters(transaction, channel, due.map(idOf));
       const tokens = wanted.flatMap(({ id, token }) => (waiting.has(id) ? token : []));
       if (tokens.length > 0) await endPauses(database, transaction, { channel, tokens, now });
-      total.enqueued += due.length;
-      total.waiting += waiting.size;
+      total.queued += due.length;
+      total.alreadyWaiting += waiting.size;
       return found;
     });
     after = events.at(-1) ?? after;

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Database } from '../database/database';
 import { toCloudEvent, tokenKeyOf, type CloudEvent, type RegistryIdentity } from '../events/cloud-event';
 import type { RegistryEvent } from '../registry/registry-event';
@@ -61,11 +62,9 @@ export async function fillChannel(
       now,
     );
     const last = events.length < BATCH ? undefined : events.at(-1);
-    await transaction
-      .updateTable('channels')
-      .set({ fill_block: last?.block_number ?? null, fill_index: last?.log_index ?? null })
-      .where('id', '=', channel)
-      .execute();
+    await sql`update channels
+      set fill_block = ${last?.block_number ?? null}, fill_index = ${last?.log_index ?? null}
+      where id = ${channel}`.execute(transaction);
     return last === undefined ? 'filled' : 'more';
   });
 }
@@ -86,20 +85,16 @@ export async function restoreEvents(
   now: number,
 ): Promise<boolean> {
   return db.transaction().execute(async (transaction) => {
-    const { numUpdatedRows } = await transaction
-      .updateTable('feeds')
-      .set({ purged_up_to: range.fromBlock > 0 ? range.fromBlock - 1 : null })
-      .where('id', '=', feed)
-      .where('purged_up_to', '>=', range.fromBlock)
-      .where('purged_up_to', '<=', range.toBlock)
-      .executeTakeFirst();
-    if (numUpdatedRows === 0n) return false;
+    const { fromBlock, toBlock } = range;
+    const { numAffectedRows } =
+      await sql`update feeds set purged_up_to = ${fromBlock > 0 ? fromBlock - 1 : null}
+      where id = ${feed} and purged_up_to between ${fromBlock} and ${toBlock}`.execute(transaction);
+    if (numAffectedRows === 0n) return false;
     const stored = await transaction
       .selectFrom('events')
       .select(['block_number', 'log_index'])
       .where('feed', '=', feed)
-      .where('block_number', '>=', range.fromBlock)
-      .where('block_number', '<=', range.toBlock)
+      .where((eb) => eb.between('block_number', fromBlock, toBlock))
       // Orphans and retractions have the positions of blocks that were removed.
       .where('audience', '=', 'all')
       .where('orphaned_at', 'is', null)

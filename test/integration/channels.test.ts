@@ -176,7 +176,7 @@ describeOnEngines('several channels of a feed', (on, engine) => {
     const [event] = await deliver(first);
     await deliver(second);
     const again = await outbox.redeliver({ fromBlock: 1 }, second);
-    expect(again).to.deep.equal({ enqueued: 2, waiting: 0 });
+    expect(again).to.deep.equal({ queued: 2, alreadyWaiting: 0 });
     expect(await deliver(first)).to.deep.equal([]);
     expect(await deliver(second)).to.have.length(2);
     const [told] = await deliveriesOfEvent(outbox.database.db, event?.id ?? '');

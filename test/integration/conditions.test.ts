@@ -394,7 +394,7 @@ describeOnEngines('conditions', (on, engine) => {
       expect(await storedLetters(db, [OPERATIONS])).to.have.length(1);
       const [{ feed = 0 } = {}] = await channelsOf(db, OPERATIONS, told);
       const again = await redeliver(outbox.database, { feed, channel }, { dead: true }, outbox.now);
-      expect(again.enqueued).to.equal(1);
+      expect(again.queued).to.equal(1);
       expect(await arrived()).to.deep.equal(['node_away node/http://a']);
     });
 

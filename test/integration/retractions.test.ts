@@ -263,7 +263,7 @@ describeOnEngines('retractions', (on) => {
     expect(await again({ eventId: told[1]?.id ?? '' })).to.deep.equal([present?.id]);
     expect(await again({ eventId: retraction?.id ?? '' })).to.deep.equal([retraction?.id]);
     await usual.takeAll();
-    const nothing = { enqueued: 0, waiting: 0 };
+    const nothing = { queued: 0, alreadyWaiting: 0 };
     for (const { id } of [retraction, present] as ServiceEvent[])
       expect(await redeliver({ eventId: id }, usual.channel)).to.deep.equal(nothing);
   });
