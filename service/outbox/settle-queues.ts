@@ -66,7 +66,9 @@ async function settleQueues(
     await postpone(db, queue, delivered.length, failed, dueAt);
     areDue ||= dueAt <= now;
   }
-  await bury(db, channel, letters, now);
+  for (const { delivery } of letters)
+    await sql`insert into dead_letters (channel, event, died_at, attempts)
+      values (${channel}, ${delivery.event}, ${now}, ${delivery.attempt}) on conflict do nothing`.execute(db);
   await tellOfChannel(db, channel, { isGone, letters }, now);
   const isFailing = rows.some(({ failingSince }) => failingSince !== null);
   await noteHealth(db, channel, settlements, { sentTo, isFailing });
@@ -190,24 +192,6 @@ async function postpone(
     .where('channel', '=', channel)
     .where('token', '=', token)
     .execute();
-}
-
-async function bury(
-  db: Transaction<Schema>,
-  channel: number,
-  letters: readonly Attempted[],
-  now: number,
-): Promise<void> {
-  const rows = letters.map(({ delivery: { event, attempt: attempts } }) => {
-    return { channel, event, died_at: now, attempts };
-  });
-  await inBatches(rows, (some) =>
-    db
-      .insertInto('dead_letters')
-      .values(some)
-      .onConflict((conflict) => conflict.columns(['channel', 'event']).doNothing())
-      .execute(),
-  );
 }
 
 /**

@@ -134,7 +134,7 @@ export interface NewEvent {
   at: Pick<RegistryEvent, 'blockNumber' | 'blockHash' | 'blockLogIndex' | 'trace'>;
   /** Key of the event that this one retracts or announces again. Undefined for the event itself. */
   original?: number;
-  /** By default `all` for the event itself, and `retracting` for others. */
+  /** Undefined: `all`, for the event itself. */
   audience?: 'fetching' | 'retracting';
   /** Whether clients that fetch do not get it. */
   isUnfetched?: boolean;
@@ -160,7 +160,7 @@ export async function insertEvents(
     block_hash: at.blockHash,
     log_index: at.blockLogIndex,
     body: JSON.stringify(cloudEvent),
-    audience: audience ?? (original === undefined ? ('all' as const) : ('retracting' as const)),
+    audience: audience ?? ('all' as const),
     original: original ?? null,
     recorded_at: recordedAt ?? now,
     trace: at.trace ?? traceOfEvent(cloudEvent.id),

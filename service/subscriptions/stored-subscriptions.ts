@@ -1,4 +1,4 @@
-import type { Kysely, Selectable, Transaction } from 'kysely';
+import { sql, type Kysely, type Selectable, type Transaction } from 'kysely';
 import { RequestError } from '../base/errors';
 import { registryName } from '../base/registry-name';
 import type { Config } from '../config/config';
@@ -181,19 +181,16 @@ async function hasMost(db: Kysely<Schema>, owner: string): Promise<boolean> {
   return Number(count) >= MOST_OF_WALLETS;
 }
 
-/** Replaces a subscription, if there is one, and sets the state of its channels if it changed. */
+/** Replaces a subscription, if there is one. */
 export async function replaceSubscription(
   database: Database,
   name: string,
-  change: (row: SubscriptionRow) => StoredSubscription,
+  replaced: (row: SubscriptionRow) => StoredSubscription,
   key: SecretsKey,
   now: number,
 ): Promise<void> {
-  await database.db.transaction().execute(async (transaction) => {
-    await noteChange(transaction, name);
-    const row = await findSubscription(transaction, name);
-    if (row !== undefined) await update(database, transaction, row, columnsOf(change(row), key), now);
-  });
+  const find = (db: Kysely<Schema>) => findSubscription(db, name);
+  await change(database, name, find, (row) => columnsOf(replaced(row), key), now);
 }
 
 /** Pauses the active subscriptions whose owner has no live key. Returns whether there was one. */
@@ -210,12 +207,10 @@ export async function pauseOwnerless(database: Database, now: number): Promise<b
           .where('ended_at', 'is', null),
       );
   const names = (await found(database.db).execute()).map(({ name }) => name);
-  for (const name of names)
-    await database.db.transaction().execute(async (transaction) => {
-      await noteChange(transaction, name);
-      const row = await found(transaction).where('name', '=', name).executeTakeFirst();
-      if (row !== undefined) await update(database, transaction, row, { state: 'paused' }, now);
-    });
+  for (const name of names) {
+    const find = (db: Kysely<Schema>) => found(db).where('name', '=', name).executeTakeFirst();
+    await change(database, name, find, () => ({ state: 'paused' }), now);
+  }
   return names.length > 0;
 }
 
@@ -237,43 +232,48 @@ export async function setDefaultState(
   state: SubscriptionState,
   now: number,
 ): Promise<void> {
-  await database.db.transaction().execute(async (transaction) => {
-    await noteChange(transaction, DEFAULT_SUBSCRIPTION);
-    await addDefault(transaction, now);
-    const row = await defaultIn(transaction).executeTakeFirstOrThrow();
-    await update(database, transaction, row, { state }, now);
-  });
+  const find = async (db: Transaction<Schema>) => {
+    await addDefault(db, now);
+    return defaultIn(db).executeTakeFirst();
+  };
+  await change(database, DEFAULT_SUBSCRIPTION, find, () => ({ state }), now);
 }
 
 /**
- * Changes a row, and the state of its channels. Failures before a pause do not count after it: a resumed
- * subscription is tried at once.
+ * Changes a row, if `find` gives it, and the state of its channels if that changed. Failures before a pause do
+ * not count after it: a resumed subscription is tried at once.
  */
-async function update(
+async function change(
   database: Database,
-  db: Transaction<Schema>,
-  { id, name, definition, changed_at, state: before }: SubscriptionRow,
-  columns: { state: SubscriptionState } & Partial<SubscriptionRow>,
+  name: string,
+  find: (db: Transaction<Schema>) => Promise<SubscriptionRow | undefined>,
+  changed: (row: SubscriptionRow) => { state: SubscriptionState } & Partial<SubscriptionRow>,
   now: number,
 ): Promise<void> {
-  // Always later than before, even if the clock was set back: deliveries notice the change by it.
-  await db
-    .updateTable('subscriptions')
-    .set({ ...columns, changed_at: Math.max(now, changed_at + 1) })
-    .where('id', '=', id)
-    .execute();
-  const { state } = columns;
-  if (columns.definition) await addOperationsChannel(db, { id, state, definition: columns.definition }, now);
-  // A channel of `default` may be gone while the others are active.
-  if (state === before && definition !== null) return;
-  await db
-    .updateTable('channels')
-    .set({ state, failing_since: null })
-    .where('subscription', '=', id)
-    .execute();
-  if (state !== 'active') return;
-  await endTrouble(db, name, now);
-  for (const channel of await channelsOfSubscription(db, id)) await endPauses(database, db, { channel, now });
+  await database.db.transaction().execute(async (db) => {
+    await noteChange(db, name);
+    const row = await find(db);
+    if (row === undefined) return;
+    const { id, changed_at, state: before } = row;
+    const columns = changed(row);
+    const { state, definition } = columns;
+    // Always later than before, even if the clock was set back: deliveries notice the change by it.
+    await db
+      .updateTable('subscriptions')
+      .set({ ...columns, changed_at: Math.max(now, changed_at + 1) })
+      .where('id', '=', id)
+      .execute();
+    if (definition) await addOperationsChannel(db, { id, state, definition }, now);
+    // A channel of `default` may be gone while the others are active.
+    if (state === before && row.definition !== null) return;
+    await sql`update channels set state = ${state}, failing_since = null where subscription = ${id}`.execute(
+      db,
+    );
+    if (state !== 'active') return;
+    await endTrouble(db, name, now);
+    for (const channel of await channelsOfSubscription(db, id))
+      await endPauses(database, db, { channel, now });
+  });
 }
 
 /**
