@@ -49,7 +49,9 @@ type Keys = readonly string[] | undefined;
 function requiredKeys(filter: Filter): Keys {
   if ('exact' in filter)
     return rarest(
-      Object.entries(filter.exact).map(([name, value]) => (isAttribute(name) ? [`${name}=${value}`] : [])),
+      Object.entries(filter.exact).map(([name, value]) =>
+        ATTRIBUTES.some((one) => one === name) ? [`${name}=${value}`] : [],
+      ),
     );
   if ('all' in filter) return rarest(filter.all.map(requiredKeys));
   if ('any' in filter) {
@@ -59,10 +61,6 @@ function requiredKeys(filter: Filter): Keys {
   if ('tokens' in filter) return filter.tokens.map((id) => `token=${parseTokenId(id)}`);
   if ('parties' in filter) return filter.parties.map((address) => `party=${address.toLowerCase()}`);
   return undefined;
-}
-
-function isAttribute(name: string): boolean {
-  return ATTRIBUTES.some((attribute) => attribute === name);
 }
 
 /** Many events have the same of these, so any other key finds fewer selections. */

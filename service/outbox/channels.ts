@@ -28,19 +28,12 @@ export async function addMissingChannels(
   transaction: Transaction<Schema>,
   subscription?: number,
 ): Promise<boolean> {
-  const { numInsertedOrUpdatedRows } = await transaction
-    .insertInto('channels')
-    .columns(['subscription', 'feed', 'state'])
-    .expression((eb) =>
-      eb
-        .selectFrom('subscriptions')
-        .innerJoin('feeds', (join) => join.on('feeds.feed', '<>', OPERATIONS))
-        .select(['subscriptions.id', 'feeds.id', 'subscriptions.state'])
-        .$if(subscription !== undefined, (query) => query.where('subscriptions.id', '=', subscription ?? 0)),
-    )
-    .onConflict((conflict) => conflict.columns(['feed', 'subscription']).doNothing())
-    .executeTakeFirst();
-  return (numInsertedOrUpdatedRows ?? 0n) > 0n;
+  const wanted = subscription === undefined ? sql`` : sql`and subscriptions.id = ${subscription}`;
+  const { numAffectedRows } = await sql`insert into channels (subscription, feed, state)
+    select subscriptions.id, feeds.id, subscriptions.state from subscriptions cross join feeds
+    where feeds.feed <> ${OPERATIONS} ${wanted}
+    on conflict do nothing`.execute(transaction);
+  return numAffectedRows !== 0n;
 }
 
 /**
@@ -146,7 +139,7 @@ export async function stopChannel(
   return true;
 }
 
-/** The feed, the subscription and the state of a channel. Undefined while the subscription is being deleted. */
+/** A channel with its feed and its subscription. Undefined while the subscription is being deleted. */
 export async function findChannel(db: Kysely<Schema>, channel: number) {
   return joinedChannels(db)
     .select(['feeds.feed', 'channels.state', 'channels.subscription'])

@@ -64,11 +64,8 @@ export interface Claim {
   leaseMs: number;
 }
 
-/** `until`: the end of the lease. `further`: how many events of a queue may follow its first. */
-type ClaimValues = Claim & { until: number; further: number };
-
-const claimDue = compiled((db, values: ClaimValues, engine) => {
-  const { channel, lease, limit, now, until, leaseMs, perQueue, further } = values;
+const claimDue = compiled((db, claim: Claim & { until: number }, engine) => {
+  const { channel, lease, limit, now, until, leaseMs, perQueue } = claim;
   return (
     db
       // PostgreSQL evaluates a common table expression once; it might evaluate a subquery once per row.
@@ -91,7 +88,8 @@ const claimDue = compiled((db, values: ClaimValues, engine) => {
         first_attempted_at: sql<number>`case when ${IS_LOST_FIRST} then next_attempt_at - ${leaseMs}
           else coalesce(first_attempted_at, next_attempt_at) end`,
         sent_to: POSSIBLY_SENT_TO,
-        claimed_to: sql<number>`case when tail - head < ${perQueue} then tail else head + ${further} end`,
+        claimed_to: sql<number>`case when tail < head + ${perQueue} then tail
+          else head + ${perQueue} - 1 end`,
       }))
       .where('channel', '=', channel)
       .where('token', 'in', (eb) => eb.selectFrom('due').select('due.token'))
@@ -125,13 +123,10 @@ const claimedDeliveries = compiled(
  * are not empty, so the cost does not grow with the backlog. A claim that is never settled falls due again
  * when its lease ends. Concurrent processes skip each other's rows.
  */
-export async function claimQueues(
-  db: Kysely<Schema>,
-  { channel, lease, limit, perQueue, now, leaseMs }: Claim,
-): Promise<ClaimedQueue[]> {
-  const until = now + leaseMs;
-  const values = { channel, lease, limit, now, until, leaseMs, perQueue, further: perQueue - 1 };
-  const { rows: claimed } = await claimDue(db, values);
+export async function claimQueues(db: Kysely<Schema>, claim: Claim): Promise<ClaimedQueue[]> {
+  const { channel, lease, now } = claim;
+  const until = now + claim.leaseMs;
+  const { rows: claimed } = await claimDue(db, { ...claim, until });
   if (claimed.length === 0) return [];
   const tokens = claimed.map(({ token }) => token);
   const { rows } = await claimedDeliveries(db, { channel, lease, tokens });

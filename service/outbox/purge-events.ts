@@ -136,14 +136,10 @@ async function remove(
         .where('token', 'in', [...new Set(gone.map(({ token }) => token))])
         .where('event', 'in', keys)
         .execute();
-    await transaction
-      .updateTable('feeds')
-      .set({
-        purged_up_to: Math.max(purged.purged_up_to ?? 0, ...gone.map(({ block_number }) => block_number)),
-        purged_position: Math.max(purged.purged_position, ...gone.map(({ position }) => position ?? 0)),
-      })
-      .where('id', '=', key)
-      .execute();
+    const upTo = Math.max(purged.purged_up_to ?? 0, ...gone.map(({ block_number }) => block_number));
+    const position = Math.max(purged.purged_position, ...gone.map((event) => event.position ?? 0));
+    await sql`update feeds set purged_up_to = ${upTo}, purged_position = ${position}
+      where id = ${key}`.execute(transaction);
     return gone.length;
   });
 }
@@ -190,12 +186,9 @@ export async function removeQueues(
           .execute();
         if (queues.length === 0) return 0;
         const tokens = queues.map(({ token }) => token);
-        for (const table of ['deliveries', 'queues'] as const)
-          await transaction
-            .deleteFrom(table)
-            .where('channel', '=', channel)
-            .where('token', 'in', tokens)
-            .execute();
+        for (const table of ['deliveries', 'queues'])
+          await sql`delete from ${sql.table(table)}
+            where channel = ${channel} and token in (${sql.join(tokens)})`.execute(transaction);
         return queues.length;
       });
     await untilNothingIsLeft(removeSome, signal);

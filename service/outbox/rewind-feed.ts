@@ -204,19 +204,12 @@ async function removeFromQueue(
   await inBatches(left, (some) => db.insertInto('deliveries').values(some).execute());
   const isHeadGone = removed[0] === waiting[0];
   const newTail = tail - removed.length;
-  await db
-    .updateTable('queues')
-    .set({
-      tail: newTail,
-      next_attempt_at: newTail < head ? null : isHeadGone ? now : next_attempt_at,
-      lease: null,
-      claimed_to: null,
-      sent_to: sentTo - removed.filter(({ position }) => position <= sentTo).length,
-      ...(isHeadGone && { attempts: 0, first_attempted_at: null }),
-    })
-    .where('channel', '=', channel)
-    .where('token', '=', token)
-    .execute();
+  const nextAt = newTail < head ? null : isHeadGone ? now : next_attempt_at;
+  const newSentTo = sentTo - removed.filter(({ position }) => position <= sentTo).length;
+  const ofHead = isHeadGone ? sql`, attempts = 0, first_attempted_at = null` : sql``;
+  await sql`update queues set tail = ${newTail}, next_attempt_at = ${nextAt}, sent_to = ${newSentTo},
+    lease = null, claimed_to = null${ofHead}
+    where channel = ${channel} and token = ${token}`.execute(db);
   return cutOff.map(({ event }) => event);
 }
 

@@ -180,18 +180,11 @@ async function postpone(
   { delivery, attempt }: Attempted,
   dueAt: number,
 ): Promise<void> {
-  await db
-    .updateTable('queues')
-    .set((eb) => ({
-      head: eb('head', '+', delivered),
-      lease: null,
-      claimed_to: null,
-      next_attempt_at: dueAt,
-      ...(delivery.attempt === 1 && { attempts: 1, first_attempted_at: attempt.attemptedAt }),
-    }))
-    .where('channel', '=', channel)
-    .where('token', '=', token)
-    .execute();
+  const first = delivery.attempt === 1 ? attempt.attemptedAt : null;
+  await sql`update queues
+    set head = head + ${delivered}, attempts = ${delivery.attempt}, lease = null, claimed_to = null,
+      next_attempt_at = ${dueAt}, first_attempted_at = coalesce(${first}, first_attempted_at)
+    where channel = ${channel} and token = ${token}`.execute(db);
 }
 
 /**
