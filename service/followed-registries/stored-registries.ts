@@ -80,25 +80,20 @@ export async function storeRegistry(
   { db }: Pick<Database, 'db'>,
   { chainId, address, network, startBlock, confirmations, addedAt }: StoredRegistry,
 ): Promise<void> {
-  const values = {
-    network,
+  const row = {
+    ...{ chain_id: chainId, address, network, added_at: addedAt },
     start_block: startBlock ?? null,
     confirmations: typeof confirmations === 'number' ? confirmations : null,
     finality_tag: typeof confirmations === 'string' ? confirmations : null,
-    added_at: addedAt,
-    removed_at: null,
   };
   await db.transaction().execute(async (transaction) => {
     await noteChange(transaction, REGISTRIES);
+    await sql`delete from registries
+      where chain_id = ${chainId} and address = ${address} and removed_at is not null`.execute(transaction);
     await transaction
       .insertInto('registries')
-      .values({ chain_id: chainId, address, ...values })
-      .onConflict((conflict) =>
-        conflict
-          .columns(['chain_id', 'address'])
-          .doUpdateSet(values)
-          .where('registries.removed_at', 'is not', null),
-      )
+      .values(row)
+      .onConflict((conflict) => conflict.doNothing())
       .execute();
   });
 }

@@ -3,8 +3,8 @@ import type { RegistryName } from '../base/registry-name';
 import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
 import type { QueuesTable, Schema } from '../database/schema';
-import { aboutOf } from '../events/cloud-event';
-import { isOfBlock, retract, retractedAmong } from './announcements';
+import { aboutOf, RETRACTED_TYPE } from '../events/cloud-event';
+import { retract, retractedAmong } from './announcements';
 import { recipientsOf } from './recipients';
 import { keepBlocks, moveCursor, registryOfFeed, type KeptBlock, type OpenFeed } from './feeds';
 import {
@@ -60,7 +60,8 @@ export async function rewindFeed(
     const { rules } = await recipientsOf(database, transaction, feed);
     const rows = await eventsAfter(transaction, feed, startOf(ancestor.number + 1))
       .where('orphaned_at', 'is', null)
-      .where(isOfBlock)
+      // A retraction names a block but is not an event in it.
+      .where('type', '<>', RETRACTED_TYPE)
       .execute();
     const tokens = [...new Set(rows.map(({ token }) => token))];
     const channels = [...rules.keys()].sort((left, right) => left - right);

@@ -240,8 +240,8 @@ export async function setDefaultState(
 }
 
 /**
- * Changes a row, if `find` gives it, and the state of its channels if that changed. Failures before a pause do
- * not count after it: a resumed subscription is tried at once.
+ * Changes a row, if `find` gives it, and the state of its channels. Failures before a pause do not count
+ * after it: a resumed subscription is tried at once.
  */
 async function change(
   database: Database,
@@ -308,13 +308,9 @@ export async function removeSubscription(
   return rest;
 }
 
-async function channelsOfSubscription(db: Kysely<Schema>, subscription: number): Promise<number[]> {
-  const rows = await db
-    .selectFrom('channels')
-    .select('id')
-    .where('subscription', '=', subscription)
-    .execute();
-  return rows.map(({ id }) => id);
+async function channelsOfSubscription(db: Kysely<Schema>, id: number): Promise<number[]> {
+  const rows = await db.selectFrom('channels').select('id').where('subscription', '=', id).execute();
+  return rows.map((row) => row.id);
 }
 
 /** The current feeds of the registries that are followed. */

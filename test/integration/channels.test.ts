@@ -7,7 +7,7 @@ import { ALL_SUBSCRIPTIONS, noteChange } from '../../service/outbox/changes';
 import { channelsOf } from '../../service/outbox/channels';
 import type { CloudEvent } from '../../service/events/cloud-event';
 import { openFeed, type KeptBlock } from '../../service/outbox/feeds';
-import { fillChannel } from '../../service/outbox/refill';
+import { fillChannel } from '../../service/outbox/enqueue-stored';
 import { deliveriesOfEvent } from '../../service/outbox/deliveries';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { purgeEvents, removeLeftoverQueues } from '../../service/outbox/purge-events';

@@ -21,7 +21,7 @@ import {
 import { listDeliveries, listEvents, UNDELIVERED_STATES } from '../../service/outbox/deliveries';
 import { findAllFeeds, findFeeds } from '../../service/outbox/feeds';
 import { purgeEvents } from '../../service/outbox/purge-events';
-import { redeliver } from '../../service/outbox/redeliver';
+import { redeliver } from '../../service/outbox/enqueue-stored';
 import { storedLetters } from '../helpers/database/stored-queues';
 import {
   addSubscription,

@@ -2,7 +2,7 @@ import type { Context } from 'koa';
 import type { Holder } from '../../access/access-keys';
 import { undeliveredView } from '../../answers/delivery-views';
 import { UNDELIVERED_STATES, type DeliveriesPage, type DeliveriesWanted } from '../../outbox/deliveries';
-import type { Redelivered, Selection } from '../../outbox/redeliver';
+import type { Redelivered, Selection } from '../../outbox/enqueue-stored';
 import type { EventFetching, Selecting } from '../../subscriptions/fetch-events';
 import type { Subscriptions } from '../../subscriptions/manage-subscriptions';
 import { forReaders, type Subscription } from '../../subscriptions/subscription';

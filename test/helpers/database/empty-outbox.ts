@@ -9,7 +9,7 @@ import {
 import type { CloudEvent } from '../../../service/events/cloud-event';
 import { channelsOf } from '../../../service/outbox/channels';
 import type { OpenFeed } from '../../../service/outbox/feeds';
-import { redeliver } from '../../../service/outbox/redeliver';
+import { redeliver } from '../../../service/outbox/enqueue-stored';
 import { rewindFeed, type Rewound } from '../../../service/outbox/rewind-feed';
 import { takeTurn, type Settlement } from '../../../service/outbox/settle-queues';
 import { headsOfQueues, storedLetters } from './stored-queues';

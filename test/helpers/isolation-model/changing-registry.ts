@@ -5,9 +5,9 @@ import { toCloudEvent, type RegistryIdentity } from '../../../service/events/clo
 import { channelsOf } from '../../../service/outbox/channels';
 import { claimQueues, type ClaimedDelivery, type ClaimedQueue } from '../../../service/outbox/claim-queues';
 import { openFeed, type OpenFeed } from '../../../service/outbox/feeds';
-import { purgedUpTo, purgeEvents } from '../../../service/outbox/purge-events';
+import { purgedUpTo, purgeEvents, restoreEvents } from '../../../service/outbox/purge-events';
 import { recordRange } from '../../../service/outbox/record-range';
-import { fillChannel, restoreEvents } from '../../../service/outbox/refill';
+import { fillChannel } from '../../../service/outbox/enqueue-stored';
 import { rewindFeed } from '../../../service/outbox/rewind-feed';
 import { takeTurn, type Settlement } from '../../../service/outbox/settle-queues';
 import type { RegistryEvent } from '../../../service/registry/registry-event';

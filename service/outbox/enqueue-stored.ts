@@ -1,4 +1,4 @@
-import type { SelectQueryBuilder, Transaction } from 'kysely';
+import { sql, type SelectQueryBuilder, type Transaction } from 'kysely';
 import type { RegistryName } from '../base/registry-name';
 import { untilNothingIsLeft } from '../database/batches';
 import type { Database } from '../database/database';
@@ -10,16 +10,20 @@ import { findDeliveredFeeds, findFeeds, lockFeed, registryOfFeed } from './feeds
 import { endPauses } from './claim-queues';
 import type { CloudEvent } from '../events/cloud-event';
 import {
+  attemptsOf,
   bytesOfId,
   enqueue,
   eventsAfter,
   forgetLetters,
+  HIGHEST_KEY,
   idOf,
   startOf,
   waitingDeliveries,
   type EventRow,
   type Place,
 } from './stored-events';
+
+// Stored events are enqueued when they are sent again, and for a subscription that begins in the past.
 
 /** The events to send again. */
 export type Selection = { eventId: string } | { dead: true } | { fromBlock: number };
@@ -157,4 +161,53 @@ async function selected(
     })
     .limit(BATCH)
     .execute();
+}
+
+/**
+ * Enqueues the next stored events for a channel that is being filled. Events that are recorded meanwhile are
+ * enqueued after these: recording leaves them to later calls.
+ *
+ * @returns `filled` when all stored events are enqueued: from then on events are enqueued when they are
+ *   recorded. `purged` if events of the channel must be read from the chain first, up to the block `upTo`.
+ */
+export async function fillChannel(
+  database: Database,
+  { feed, channel }: { feed: number; channel: number },
+  now: number,
+): Promise<'more' | 'filled' | { purged: { fromBlock: number; upTo: number } }> {
+  return database.db.transaction().execute(async (transaction) => {
+    const { purged_up_to: purgedUpTo } = await lockFeed(transaction, feed);
+    const cursor = await transaction
+      .selectFrom('channels')
+      .select(['fill_block', 'fill_index'])
+      .where('id', '=', channel)
+      .executeTakeFirst();
+    if (cursor === undefined || cursor.fill_block === null) return 'filled';
+    const { fill_block: block, fill_index: index } = cursor;
+    const fromBlock = index === null ? block + 1 : block;
+    if (purgedUpTo !== null && fromBlock <= purgedUpTo) return { purged: { fromBlock, upTo: purgedUpTo } };
+    const after =
+      index === null ? startOf(fromBlock) : { block_number: block, log_index: index, id: HIGHEST_KEY };
+    const events = await eventsAfter(transaction, feed, after)
+      .where('orphaned_at', 'is', null)
+      .where('audience', '=', 'all')
+      .limit(BATCH)
+      .execute();
+    const { rules } = await recipientsOf(database, transaction, feed);
+    const wanted = events.filter(({ body }) => rules.get(channel)?.wants(JSON.parse(body) as CloudEvent));
+    const present = await presentAnnouncements(transaction, channel, wanted);
+    // A reorganisation may have taken the channel back to blocks with transactions that were mined again.
+    const attempts = await attemptsOf(transaction, present.map(idOf), channel);
+    const delivered = new Set(attempts.flatMap(({ event, isDelivered }) => (isDelivered ? event : [])));
+    await enqueue(
+      transaction,
+      present.flatMap(({ id, token }) => (delivered.has(id) ? [] : { channel, token, event: id })),
+      now,
+    );
+    const last = events.length < BATCH ? undefined : events.at(-1);
+    await sql`update channels
+      set fill_block = ${last?.block_number ?? null}, fill_index = ${last?.log_index ?? null}
+      where id = ${channel}`.execute(transaction);
+    return last === undefined ? 'filled' : 'more';
+  });
 }
