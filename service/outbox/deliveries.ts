@@ -167,9 +167,8 @@ const MOST_EVENTS = 2_000;
  * bounded number of events, so a page may be short, or empty, although another follows.
  */
 export async function listDeliveries(db: Kysely<Schema>, wanted: DeliveriesWanted): Promise<DeliveriesPage> {
-  const { after = { event: HIGHEST_KEY, channel: 0 }, limit, states } = wanted;
+  const { after = { event: HIGHEST_KEY, channel: 0 }, limit, states, own, subscription } = wanted;
   const names = await findDeliveredFeeds(db, wanted.registry);
-  const { own, subscription } = wanted;
   const named = subscription === undefined ? own : [subscription].filter((one) => own?.includes(one) ?? true);
   const channels = await channelKeysOf(db, names, named);
   const feeds = await feedKeysOf(db, names);

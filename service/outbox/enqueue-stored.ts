@@ -199,11 +199,9 @@ export async function fillChannel(
     // A reorganisation may have taken the channel back to blocks with transactions that were mined again.
     const attempts = await attemptsOf(transaction, present.map(idOf), channel);
     const delivered = new Set(attempts.flatMap(({ event, isDelivered }) => (isDelivered ? event : [])));
-    await enqueue(
-      transaction,
-      present.flatMap(({ id, token }) => (delivered.has(id) ? [] : { channel, token, event: id })),
-      now,
-    );
+    const due = present.filter(({ id }) => !delivered.has(id));
+    const queued = due.map(({ id, token }) => ({ channel, token, event: id }));
+    await enqueue(transaction, queued, now);
     const last = events.length < BATCH ? undefined : events.at(-1);
     await sql`update channels
       set fill_block = ${last?.block_number ?? null}, fill_index = ${last?.log_index ?? null}
