@@ -276,9 +276,8 @@ function nodeOf(
 ): NetworkNode {
   const network = networkOfChain(chainId);
   const followed = config.registries.filter((one) => one.network.chainId === chainId);
-  const same = followed.find((one) => isSame(one.address, address));
-  const [other = same] = followed;
-  if (other !== undefined) return { network, urls: (same ?? other).rpcUrls };
+  const found = followed.find((one) => isSame(one.address, address)) ?? followed[0];
+  if (found !== undefined) return { network, urls: found.rpcUrls };
   if (config.network.chainId === chainId) return { network, urls: config.rpcUrls };
   return { network, urls: config.followedOf({ network, address }).rpcUrls };
 }
@@ -308,8 +307,7 @@ export async function issuingProgress(
   if (row === undefined) return undefined;
   const { state, createdAt, blNumber = null, txHash = null, failure = null } = issuanceOf(row);
   const block = row.block_number;
-  const isMined = (state === 'mined' || state === 'final') && block !== null;
-  const confirmedBlocks = isMined && headBlock !== undefined ? Math.max(0, headBlock - block) : null;
+  const confirmedBlocks = block === null || headBlock === undefined ? null : Math.max(0, headBlock - block);
   const timeOf = (time: number | null): string | null => (time === null ? null : timeAt(time));
   return {
     ...{ tokenId, blNumber, state, createdAt: timeAt(createdAt), txHash, confirmedBlocks, failure },

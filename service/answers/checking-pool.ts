@@ -81,8 +81,12 @@ export interface CheckingSettings extends Pick<CheckingTask, 'contextUrl'> {
   heapMegabytes?: number;
 }
 
-const BUSY = 'Too many checks at once: try again later.';
-const IN_TURN = { permits: 1, waiting: 20, waitMs: 30_000, busy: BUSY };
+const IN_TURN = {
+  permits: 1,
+  waiting: 20,
+  waitMs: 30_000,
+  busy: 'Too many checks at once: try again later.',
+};
 /** A process that nobody needs ends. Another starts in half a second. */
 const IDLE_MS = 60_000;
 /** Verifying 20,000 values of 50 MB took 50 to 100 s of processor time on a busy machine. */
@@ -121,7 +125,8 @@ export function createCheckingPool({
       ...IN_TURN,
       time,
       open: () => openProcess('answers/checking-process.js', heapMegabytes, env),
-      lost: (cause) => ended(isOfStart(cause) ? NOT_STARTED : LOST, cause),
+      // An error of starting a process names a system call.
+      lost: (cause) => ended(cause instanceof Error && 'syscall' in cause ? NOT_STARTED : LOST, cause),
       idleMs: IDLE_MS,
       abandonedMs: 0,
     });
@@ -179,11 +184,6 @@ export function createCheckingPool({
       await Promise.all([credentials, typed, collected].map((checker) => checker.stop()));
     },
   };
-}
-
-/** An error of starting a process. */
-function isOfStart(cause: unknown): boolean {
-  return cause instanceof Error && 'syscall' in cause;
 }
 
 function ended(reason: string, cause?: unknown): ServiceError {

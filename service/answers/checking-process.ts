@@ -1,6 +1,7 @@
 import { systemTime, newDeferred } from '../base/time';
 import { reachDistantHosts } from '../base/distant-hosts';
 import { codeOf, RequestError } from '../base/errors';
+import { shaped } from '../base/json';
 import { registryName } from '../base/registry-name';
 import { piecesOf, send, serveTasks, resultOf } from '../base/worker-tasks';
 import { validateRequest } from '../validation/validate-request';
@@ -17,7 +18,7 @@ import { createContextSource } from '../verification/contexts';
 import { deriveCredential } from '../verification/derive-credential';
 import { contextsOf, credentialIn } from '../verification/presented-credential';
 import { verifyCredential, type VerificationSources } from '../verification/verify-credential';
-import { parseDeriveRequest, parseVerifyRequest } from './credential-requests';
+import { DERIVE_REQUEST, VERIFY_REQUEST } from './credential-requests';
 import type { CheckingPart, CheckingTask, Found, Wanted } from './checking-pool';
 import type { VerifiedView } from './views';
 
@@ -100,30 +101,25 @@ async function evidenceOf(source: CheckingTask['source']): Promise<EvidenceFile>
 }
 
 async function verify(body: JsonObject, task: WholeTask, others: Others): Promise<VerifiedView> {
-  const credential = credentialIn(parseVerifyRequest(body));
+  const { verifiableCredential } = shaped(VERIFY_REQUEST, body, 'REQUEST_FIELD_INVALID');
+  const credential = credentialIn(verifiableCredential);
   const knownContexts = createDocumentLoader(task.contextUrl);
   // A verification loads them later: here they are asked for together with the issuer and the token.
   const early = createContextSource(knownContexts, others.fetchJson);
   for (const { url = '' } of contextsOf(credential)) early.load(url).catch(() => undefined);
+  const resolveDid = (did: string) => resolveDidWeb(did, others.fetchJson);
+  const sources = { ...others, knownContexts, resolveDid, clock: systemTime };
   const { documentIntegrity, issuerIdentity, documentStatus, outcome, shown } = await verifyCredential(
     credential,
-    {
-      ...others,
-      knownContexts,
-      resolveDid: (did) => resolveDidWeb(did, others.fetchJson),
-      clock: systemTime,
-    },
+    sources,
   );
+  const { checks, issuer = null } = issuerIdentity;
   const { token, ...status } = documentStatus;
   return {
     verified: outcome === 'valid',
     outcome,
     documentIntegrity,
-    issuerIdentity: {
-      outcome: issuerIdentity.outcome,
-      checks: issuerIdentity.checks,
-      issuer: issuerIdentity.issuer ?? null,
-    },
+    issuerIdentity: { outcome: issuerIdentity.outcome, checks, issuer },
     documentStatus: {
       ...status,
       tokenId: token ? tokenIdHexOf(token.tokenId) : null,
@@ -140,7 +136,7 @@ async function derive(
   { contextUrl, found }: WholeTask,
   others: Others,
 ): Promise<{ verifiableCredential: JsonObject }> {
-  const { verifiableCredential, options } = parseDeriveRequest(body);
+  const { verifiableCredential, options } = shaped(DERIVE_REQUEST, body, 'REQUEST_FIELD_INVALID');
   const credential = credentialIn(verifiableCredential);
   const contexts = createContextSource(createDocumentLoader(contextUrl), others.fetchJson);
   const { selectivePointers } = options;

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { members, must, shaped } from '../base/json';
+import { members, must } from '../base/json';
 import { isJsonObject, type JsonObject } from '../issuance/credential';
 
 const CREDENTIAL = z
@@ -39,13 +39,3 @@ export const DERIVE_REQUEST = members('the request', {
       ),
   }),
 });
-
-/** The credential of the body. @throws RequestError REQUEST_FIELD_INVALID, with a JSON pointer. */
-export function parseVerifyRequest(body: JsonObject): JsonObject {
-  return shaped(VERIFY_REQUEST, body, 'REQUEST_FIELD_INVALID').verifiableCredential;
-}
-
-/** @throws RequestError REQUEST_FIELD_INVALID, with a JSON pointer. */
-export function parseDeriveRequest(body: JsonObject): z.output<typeof DERIVE_REQUEST> {
-  return shaped(DERIVE_REQUEST, body, 'REQUEST_FIELD_INVALID');
-}

@@ -26,14 +26,9 @@ const SECRET = '•••';
 const SIGNATURE = /-signature$/i;
 
 export function namesOf({ eventId: id, type, registry, tokenId }: StoredEvent): EventNames {
-  const isOfToken = tokenId !== '' && registry !== OPERATIONS;
-  return {
-    id,
-    type,
-    registry,
-    tokenId: isOfToken ? tokenId : null,
-    tokenIdHex: isOfToken ? tokenIdHexOf(BigInt(tokenId)) : null,
-  };
+  if (tokenId === '' || registry === OPERATIONS)
+    return { id, type, registry, tokenId: null, tokenIdHex: null };
+  return { id, type, registry, tokenId, tokenIdHex: tokenIdHexOf(BigInt(tokenId)) };
 }
 
 export function deliveryView({ subscription, state, nextAttemptAt, attempts }: Delivery): DeliveryView {
@@ -117,12 +112,9 @@ export async function eventDetails(
     const secret = [...Object.keys(target.headers), 'authorization'];
     const trace = event.trace ?? traceOfEvent(eventId);
     const headers = deliveryHeaders(target, { body: Buffer.from(body), eventId, trace, now });
-    return Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [
-        name,
-        secret.includes(name) || SIGNATURE.test(name) ? SECRET : value,
-      ]),
-    );
+    for (const name of Object.keys(headers))
+      if (secret.includes(name) || SIGNATURE.test(name)) headers[name] = SECRET;
+    return headers;
   };
   return {
     ...namesOf(event),

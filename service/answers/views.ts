@@ -4,7 +4,7 @@ import type { DecryptedRemark } from '../issuance/remarks';
 import { DELIVERY_STATES, UNDELIVERED_STATES } from '../outbox/deliveries';
 import type { TokenState } from '../registry/read-token-state';
 import type { PossibleOperation } from '../token/possible-operations';
-import type { AccountWithCode, DatedEndorsement } from '../token/read-token-history';
+import type { DatedEndorsement } from '../token/read-token-history';
 
 // The JSON of answers: service/http/description/ publishes the schemas.
 
@@ -241,7 +241,6 @@ type Described = z.infer<typeof KNOWN_TOKEN>;
 /** A token, as `GET /tokens/{tokenId}`, the console and `tdoc token --json` show it. */
 export interface TokenView extends Omit<Described, 'explorerUrl' | 'issuing' | 'endorsements'> {
   endorsements: EndorsementView[];
-  accountsWithCode: AccountWithCode[];
   state: TokenState;
   next: PossibleOperation[];
 }

@@ -73,13 +73,9 @@ export class UnavailableError extends ServiceError {
   /** Milliseconds after which to ask again. */
   readonly retryAfterMs: number;
 
-  constructor(
-    code: ErrorCode,
-    message: string,
-    { retryAfterMs, cause }: { retryAfterMs: number; cause?: unknown },
-  ) {
-    super(code, message, { retryable: true, cause });
-    this.retryAfterMs = retryAfterMs;
+  constructor(code: ErrorCode, message: string, options: { retryAfterMs: number; cause?: unknown }) {
+    super(code, message, { ...options, retryable: true });
+    this.retryAfterMs = options.retryAfterMs;
   }
 }
 

@@ -58,14 +58,10 @@ export type PublicJwk = ReturnType<typeof publicJwkOf>;
  */
 export function publicJwkOf(privateKey: KeyObject) {
   const { x = '' } = createPublicKey(privateKey).export({ format: 'jwk' });
-  return { kty: 'OKP', crv: 'Ed25519', x, kid: thumbprintOf(x), use: 'sig', alg: 'EdDSA' } as const;
-}
-
-/** RFC 7638: the hash of the required members, sorted by name and without blanks. */
-function thumbprintOf(x: string): string {
-  return createHash('sha256')
-    .update(JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x }))
-    .digest('base64url');
+  // RFC 7638: the hash of the required members, sorted by name and without blanks.
+  const required = JSON.stringify({ crv: 'Ed25519', kty: 'OKP', x });
+  const kid = createHash('sha256').update(required).digest('base64url');
+  return { kty: 'OKP', crv: 'Ed25519', x, kid, use: 'sig', alg: 'EdDSA' } as const;
 }
 
 /** RFC 8410: what comes before the 32-byte seed in the PKCS#8 form of an Ed25519 private key. */
@@ -78,15 +74,10 @@ const SEED_BYTES = 32;
  * undefined for anything else.
  */
 export function parseSigningKey(text: string): KeyObject | undefined {
-  const key = orUndefined(() =>
-    text.includes('-----BEGIN')
-      ? createPrivateKey(text.replaceAll('\\n', '\n'))
-      : keyOfSeed(Buffer.from(text, 'base64')),
-  );
+  const isPem = text.includes('-----BEGIN');
+  const seed = Buffer.from(text, 'base64');
+  if (!isPem && seed.length !== SEED_BYTES) return undefined;
+  const ofSeed = { key: Buffer.concat([PKCS8_ED25519_PREFIX, seed]), format: 'der', type: 'pkcs8' } as const;
+  const key = orUndefined(() => createPrivateKey(isPem ? text.replaceAll('\\n', '\n') : ofSeed));
   return key?.asymmetricKeyType === 'ed25519' ? key : undefined;
-}
-
-function keyOfSeed(seed: Buffer): KeyObject | undefined {
-  if (seed.length !== SEED_BYTES) return undefined;
-  return createPrivateKey({ key: Buffer.concat([PKCS8_ED25519_PREFIX, seed]), format: 'der', type: 'pkcs8' });
 }

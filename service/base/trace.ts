@@ -84,11 +84,8 @@ export function beginSpan(name: string, parent: Parent, options: otel.SpanOption
   const outer = remote ? otel.trace.setSpanContext(otel.ROOT_CONTEXT, remote) : otel.ROOT_CONTEXT;
   const span = guarded(() => tracer.startSpan(name, options, outer));
   const made = span?.spanContext();
-  if (made && otel.isSpanContextValid(made) && made.spanId !== remote?.spanId)
-    return [span, formatTraceparent(made)];
-  if (remote) return [span, formatTraceparent(remote)];
-  const traceId = randomUUID().replaceAll('-', '');
-  return [span, formatTraceparent({ traceId, spanId: traceId.slice(16), traceFlags: 0 })];
+  if (made && otel.isSpanContextValid(made)) return [span, formatTraceparent(made)];
+  return [span, remote ? formatTraceparent(remote) : traceOfEvent(randomUUID())];
 }
 
 /** Ends a span now, or at a time in epoch milliseconds. */

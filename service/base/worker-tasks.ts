@@ -90,12 +90,8 @@ export interface TransferredError extends Partial<
 /** The end of a task, as plain values. */
 export type Outcome<Result> = { result: Result } | { error: TransferredError };
 
-const CLASSES = new Map(
-  [ServiceError, ConfigurationError, RequestError, SignerError, SigningError, ChainError].map((each) => [
-    each.name,
-    each,
-  ]),
-);
+const OURS = [ServiceError, ConfigurationError, RequestError, SignerError, SigningError, ChainError];
+const CLASSES = new Map(OURS.map((each) => [each.name, each]));
 
 /** More causes than errors have. The limit also ends a circular chain. */
 const MOST_CAUSES = 10;

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { lookup as lookUpName } from 'node:dns';
 import { readFileSync } from 'node:fs';
 import type { LookupFunction } from 'node:net';
@@ -19,11 +18,10 @@ import { createHttpApp } from '../http/app';
 import { listen } from '../http/server';
 import { openTunnel, type TunnelOptions } from '../http/tunnel';
 import { createIssuing } from '../issuance/issue-document';
-import { tracesOfTokens } from '../journal/read-issuances';
 import { readCursorKey } from '../outbox/stream-cursor';
 import { createMetrics } from '../observability/metrics';
 import type { Core } from './core';
-import { startEventDelivery } from './event-delivery';
+import { startEventDelivery, type EventDelivery } from './event-delivery';
 import { startIssuing } from './issuing';
 import { startKeyedApi } from './keyed-api';
 import { startObserving } from './observing';
@@ -73,8 +71,7 @@ export async function startApp(
     await inTime(ofNode, expectNode(config, nodes, logger));
     const database = await inTime('the database', openDatabase(time, config, logger));
     add({ stop: () => database.close() });
-    const tracesOf: Core['tracesOf'] = (registry, ids) => tracesOfTokens(database.db, registry, ids);
-    const core: Core = { config, database, time, lifecycle, logger, lookup, tracesOf };
+    const core: Core = { config, database, time, lifecycle, logger, lookup };
     const metrics = createMetrics(lifecycle);
     const issuing = await inTime('the threads that sign', startIssuing(core, nodes));
     if (issuing) add(issuing);
@@ -99,7 +96,6 @@ export async function startApp(
       issuing: createIssuing(issuing?.issuer ?? { missing }, uuidV7),
       logger,
       mask: secretMasker(config.secrets),
-      newId: randomUUID,
       pageKey,
       health: observing.health,
       metrics: observing.metrics,
@@ -129,7 +125,7 @@ export async function startApp(
       async stop() {
         // Requests through the tunnel are answered before it closes. Deliveries stop at the same time.
         const closed = server.close().finally(() => tunnel?.close());
-        await Promise.all([closed, eventDelivery.stop(), keyedApi.endChecks()]);
+        await Promise.all([closed, eventDelivery.stop(), keyedApi.stop()]);
         await stop();
       },
     };
@@ -206,15 +202,6 @@ function readOpenFilesLimit(): number {
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
-/** Records that are removed when they are old. */
-export interface Retained {
-  /**
-   * Removes records that ended before a time (epoch milliseconds) and resolves to their number. It may end
-   * early when the signal aborts.
-   */
-  purge(before: number, signal: AbortSignal): Promise<number>;
-}
-
 /**
  * Removes old records now and every hour. A failed run is repeated an hour later.
  *
@@ -225,7 +212,7 @@ export interface Retained {
 export function startRetention(
   { time, logger }: Pick<Core, 'time' | 'logger'>,
   what: string,
-  records: Retained,
+  records: Pick<EventDelivery, 'purge'>,
   days: number | undefined,
 ): { stop(): Promise<void> } {
   return repeat(

@@ -4,7 +4,6 @@ import type { Logger } from '../base/logger';
 import type { Time } from '../base/time';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';
-import type { Recording } from '../watcher/record-events';
 
 /** What the composition root passes to every part of the service. */
 export interface Core {
@@ -15,6 +14,4 @@ export interface Core {
   readonly logger: Logger;
   /** Finds the addresses of sinks. */
   readonly lookup: LookupFunction;
-  /** The only part of issuing that event delivery uses. */
-  readonly tracesOf: Recording['tracesOf'];
 }

@@ -15,6 +15,7 @@ import {
   type StoredRegistry,
 } from '../followed-registries/stored-registries';
 import { OPERATIONS } from '../events/conditions';
+import { tracesOfTokens } from '../journal/read-issuances';
 import { changeVersionOf, pollChanges } from '../outbox/changes';
 import type { Channel } from '../outbox/channels';
 import { findAllFeeds } from '../outbox/feeds';
@@ -42,7 +43,7 @@ export interface DeliveredFeed extends FollowedFeed {
 /** Event delivery, from the chain to the subscribers. */
 export interface EventDelivery {
   /** The feeds that this process reads and delivers now. */
-  readonly feeds: readonly DeliveredFeed[];
+  feeds(this: void): readonly DeliveredFeed[];
   /** The feed of a registry, if it runs. */
   feedOf(this: void, registry: RegistryName): DeliveredFeed | undefined;
   /** The sink of a feed's channel now. Undefined: its events wait, or the feed does not run here. */
@@ -146,9 +147,7 @@ export async function startEventDelivery(core: Core, slots: DeliverySlots): Prom
   });
   const polling = pollChanges(database, { version, onChange: refresh, time, logger });
   return {
-    get feeds() {
-      return feeds();
-    },
+    feeds,
     feedOf: (registry) => running.get(registry)?.feed,
     targetOf(feed, channel) {
       const delivered = feeds().find((one) => one.running?.follower.opened === feed);
@@ -213,7 +212,7 @@ function startStored(stored: StoredRegistry, delivering: Delivering): DeliveredF
 }
 
 function startFeed(registry: FollowedRegistry, delivering: Delivering): DeliveredFeed {
-  const { config, database, time, lifecycle, tracesOf } = delivering;
+  const { config, database, time } = delivering;
   const { network, rpcUrls, address, startBlock, confirmations, pauses, webhook } = registry;
   const { chainId, chainKey } = network;
   const registryAddress = address.toLowerCase();
@@ -222,16 +221,7 @@ function startFeed(registry: FollowedRegistry, delivering: Delivering): Delivere
   if (!webhook) logger.warn('events are stored, not delivered: no webhook is configured');
   const { client, checkChain, report } = connectNodes(rpcUrls, network, time, 'bulk', logger);
   const identity = { chainKey, chainId, registryAddress };
-  const read = {
-    client,
-    lifecycle,
-    registryAddress: address,
-    identity,
-    startBlock,
-    database,
-    time,
-    tracesOf,
-  };
+  const read = { ...delivering, logger, client, identity, registryAddress: address, startBlock };
   const delivery = createFeedDelivery({
     ...delivering,
     logger,
@@ -241,10 +231,11 @@ function startFeed(registry: FollowedRegistry, delivering: Delivering): Delivere
   });
   const follower = new RegistryFollower({
     ...read,
+    // The only part of issuing that event delivery uses.
+    tracesOf: (tokenIds) => tracesOfTokens(database.db, name, tokenIds),
     readFinalBlock: createFinalBlockReading(client, network, confirmations),
     finalityDepth: config.finalityDepth,
     pauses,
-    logger,
     mask: secretMasker(config.secrets),
     checkChain,
     delivery,

@@ -162,18 +162,12 @@ async function expectUsableContext(url: string): Promise<void> {
 
 /** The values that all documents of this issuer share; undefined while settings are missing. */
 export function preparationOf(config: Config): PreparationSettings | undefined {
-  const { issuerKey, tokenRegistryAddress: tokenRegistry, billOfLadingContextUrl } = config;
-  if (!issuerKey || !tokenRegistry || !billOfLadingContextUrl) return undefined;
-  const { currency, chainId } = config.network;
-  return {
-    issuerKey,
-    issuer: issuerKey.controller,
-    documentContextUrl: billOfLadingContextUrl,
-    rendererUrl: config.rendererUrl,
-    currency,
-    chainId,
-    tokenRegistry,
-  };
+  const { issuerKey, rendererUrl, tokenRegistryAddress: tokenRegistry } = config;
+  const { billOfLadingContextUrl: documentContextUrl, network } = config;
+  if (!issuerKey || !tokenRegistry || !documentContextUrl) return undefined;
+  const { currency, chainId } = network;
+  const { controller: issuer } = issuerKey;
+  return { issuerKey, issuer, documentContextUrl, rendererUrl, currency, chainId, tokenRegistry };
 }
 
 function feeReadingOf({ config, time, logger }: Core, client: Chain): FeeReading {

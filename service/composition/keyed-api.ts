@@ -26,15 +26,11 @@ import { createSubscriptions, sinkRulesOf } from '../subscriptions/manage-subscr
 import type { Core } from './core';
 import type { Lines } from './watch-conditions';
 
-type KeyedOptions = Pick<
-  HttpAppOptions,
-  'registries' | 'subscriptions' | 'answers' | 'console' | 'keys' | 'wallets'
->;
-
 /** What those may ask and change who have a key. Without a key that may do so, a member is undefined. */
-export interface KeyedApi extends Required<KeyedOptions> {
-  /** Ends the checks and the waits under way, which would keep the server open. */
-  endChecks(): Promise<void>;
+export interface KeyedApi extends Required<
+  Pick<HttpAppOptions, 'registries' | 'subscriptions' | 'answers' | 'console' | 'keys' | 'wallets'>
+> {
+  /** Ends the checks and the waits under way, too, which would keep the server open. */
   stop(): Promise<void>;
 }
 
@@ -87,9 +83,6 @@ export function startKeyedApi(
     subscriptions: adminApiKey === undefined ? undefined : subscriptionsOf(core, onChanged, fetching.fetch),
     answers,
     console: ofConsole,
-    async endChecks() {
-      await Promise.all([checking?.stop(), fetching.stop()]);
-    },
     async stop() {
       await Promise.all([checking?.stop(), ofConsole?.stop(), fetching.stop(), endingKeys.stop()]);
     },

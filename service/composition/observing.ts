@@ -34,7 +34,7 @@ export function startObserving(core: Core, metrics: Metrics, { issuing, eventDel
   const conditions = async () =>
     distinctConditions([...(storage.unwritable ? [storage.unwritable] : []), ...(await readConditions(db))]);
   const sources: SnapshotSources = {
-    feeds: () => eventDelivery.feeds,
+    feeds: eventDelivery.feeds,
     issuing,
     conditions,
     outboxes: eventDelivery.figures,
@@ -63,14 +63,10 @@ export function startObserving(core: Core, metrics: Metrics, { issuing, eventDel
   return {
     sources,
     async health() {
-      const health = healthOf(await takeSnapshot(HEALTH_WITHIN_MS, ['conditions']));
-      if (database.isRemoved()) return { ...health, database: 'removed' };
-      return { ...health, database: storage.unwritable && 'unwritable' };
+      const snapshot = await takeSnapshot(HEALTH_WITHIN_MS, ['conditions']);
+      return healthOf(snapshot, database.isRemoved() ? 'removed' : storage.unwritable && 'unwritable');
     },
-    metrics: {
-      contentType: metrics.contentType,
-      text: async () => metrics.text(await takeSnapshot(METRICS_WITHIN_MS)),
-    },
+    metrics: async () => metrics(await takeSnapshot(METRICS_WITHIN_MS)),
     stop: async () => void (await Promise.all([check?.stop(), watching.stop()])),
   };
 }

@@ -90,32 +90,27 @@ export function watchConditions(
 
   async function noteFeeds(seen: readonly SeenCondition[]): Promise<void> {
     const read: DeliveredFeed[] = [];
-    for (const feed of eventDelivery.feeds)
+    for (const feed of eventDelivery.feeds())
       if ((await feed.running?.follower.isReader()) !== false) read.push(feed);
     const now = time.now();
     const failingBefore = now - config.subscriptionFailingAfterMinutes * 60_000;
     const slowBefore = Math.max(now - SLOW_AFTER_MS, failingBefore);
-    const opened = read.flatMap(({ running, webhook }) =>
-      running?.follower.opened === undefined
-        ? []
-        : [[running.follower.opened, webhook !== undefined] as const],
-    );
-    const all = new Map([...opened, [OPERATIONS, true]]);
+    const all = new Map<string, boolean>([[OPERATIONS, true]]);
+    for (const { running, webhook } of read)
+      if (running?.follower.opened !== undefined) all.set(running.follower.opened, webhook !== undefined);
     const ofChannels = await conditionsOfChannels(db, all, { slowBefore, failingBefore, now });
     for (const feed of read) {
       const { conditions, unknown = [] } = sightOfFeed(feed, now);
       const ofFeed = ofChannels.get(feed.running?.follower.opened ?? '');
-      const sight = {
-        conditions: [...conditions, ...(ofFeed ?? [])],
-        unknown: ofFeed ? unknown : [...unknown, ...OF_CHANNELS],
-      };
-      await note(feed.name, sight, seen);
+      const seenOfFeed = [...conditions, ...(ofFeed ?? [])];
+      const notKnown = ofFeed ? unknown : [...unknown, ...OF_CHANNELS];
+      await note(feed.name, { conditions: seenOfFeed, unknown: notKnown }, seen);
     }
     await note(OPERATIONS, { conditions: ofChannels.get(OPERATIONS) ?? [] }, seen);
   }
 
   async function noteUnfollowed(seen: readonly SeenCondition[]): Promise<void> {
-    const names = eventDelivery.feeds.map(({ name }) => name);
+    const names = eventDelivery.feeds().map(({ name }) => name);
     const followed = { chainId: config.network.chainId, registries: names, scope };
     const { deliveries, issuances } = await unfollowedOf(database, followed);
     const since = time.now();

@@ -16,7 +16,7 @@ import {
 } from '../base/delivery-options';
 import { ConfigurationError } from '../base/errors';
 import { members, parseJson, problemsOf, scanJson } from '../base/json';
-import { confirmationsIn, parsed, readSettingFile, urls, wrong } from './setting-types';
+import { confirmationsIn, nodeUrls, parsed, readSettingFile, wrong } from './setting-types';
 import { signingKeysOf } from './key-settings';
 import {
   LONGEST_POLL_INTERVAL_MS,
@@ -49,7 +49,7 @@ const registrySchema = z.strictObject({
   pollIntervalMs: z.number().int().min(SHORTEST_POLL_INTERVAL_MS).max(LONGEST_POLL_INTERVAL_MS).optional(),
   rpcUrl: z
     .union([z.string(), z.array(z.string()).transform((several) => several.join(' '))])
-    .pipe(urls(['http', 'https', 'ws', 'wss']))
+    .pipe(nodeUrls)
     .optional(),
   webhook: webhookSchema.optional(),
 });
@@ -78,19 +78,17 @@ export type ConfigFile = z.infer<typeof configFileSchema>;
  */
 export function readConfigFile(path: string): ConfigFile {
   if (!existsSync(path)) return {};
-  const parsed = configFileSchema.safeParse(parse(readSettingFile('SERVICE_CONFIG', path), path));
+  const content = readSettingFile('SERVICE_CONFIG', path);
+  const { repeated } = scanJson(content);
+  if (repeated !== undefined) throw invalid(`${path}: ${repeated} occurs twice; keep one.`);
+  // The error of `JSON.parse` is not shown: it quotes the text around the mistake, which may be a key.
+  const json = parseJson(content, (problem) => invalid(`${path} is not JSON: ${problem}.`));
+  const parsed = configFileSchema.safeParse(json);
   if (parsed.success) return parsed.data;
   const problems = problemsOf(parsed.error).map(
     ({ path, problem }) => `${path.join('.') || '(top)'}: ${problem}`,
   );
   throw invalid(`${path}: ${problems.join('; ')}`);
-}
-
-/** The error of `JSON.parse` is not shown: it quotes the text around the mistake, which may be a key. */
-function parse(content: Buffer, path: string): unknown {
-  const { repeated } = scanJson(content);
-  if (repeated !== undefined) throw invalid(`${path}: ${repeated} occurs twice; keep one.`);
-  return parseJson(content, (problem) => invalid(`${path} is not JSON: ${problem}.`));
 }
 
 function invalid(message: string): ConfigurationError {
@@ -185,10 +183,8 @@ export interface Pauses {
  */
 export function pausesOf(network: Network, pollIntervalMs: number | undefined): Pauses {
   const longest = pollIntervalMs ?? (network.local ? LOCAL_POLL_INTERVAL_MS : POLL_INTERVAL_MS);
-  return {
-    shortest: Math.min(network.local ? LOCAL_SHORTEST_PAUSE_MS : network.blockTimeMs, longest),
-    longest,
-  };
+  const shortest = network.local ? LOCAL_SHORTEST_PAUSE_MS : network.blockTimeMs;
+  return { shortest: Math.min(shortest, longest), longest };
 }
 
 /**

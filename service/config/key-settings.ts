@@ -1,8 +1,7 @@
 import { join, resolve } from 'node:path';
-import type { KeyObject } from 'node:crypto';
 import { didWebOf, type DidKeyPair } from '../base/did-key-pair';
 import { PROJECT_ROOT } from '../base/project-root';
-import { signingKeyOf, type SigningKey, type SigningKeys } from '../base/signing-keys';
+import { signingKeyOf, type SigningKeys } from '../base/signing-keys';
 import { wrong } from './setting-types';
 import { settingOf, type SettingName, type Settings } from './settings';
 import { pathsOf } from './tenant';
@@ -199,12 +198,8 @@ export function signingKeysOf(settings: Settings): SigningKeys | undefined {
   const keyRemedy =
     'Set it to the key that signs until SIGNING_KEY_SWITCH_AT; a first key needs no next one.';
   const key = signingKeyOf(needed(settings, 'SIGNING_PRIVATE_KEY', next, keyRemedy));
-  return { key, next: { key: nextKeyOf(privateKeyNext, key), from } };
-}
-
-function nextKeyOf(privateKey: KeyObject, current: SigningKey): SigningKey {
-  const next = signingKeyOf(privateKey);
-  if (next.id !== current.id) return next;
+  const nextKey = signingKeyOf(privateKeyNext);
+  if (nextKey.id !== key.id) return { key, next: { key: nextKey, from } };
   const remedy = 'Set it to another key. If the change is over, unset it and SIGNING_KEY_SWITCH_AT instead.';
-  throw wrong('SIGNING_PRIVATE_KEY_NEXT', 'is the same key as SIGNING_PRIVATE_KEY', remedy);
+  throw wrong(next, 'is the same key as SIGNING_PRIVATE_KEY', remedy);
 }

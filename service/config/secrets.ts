@@ -7,7 +7,8 @@ import { NO_GAS_STATION, SETTINGS, type Settings } from './settings';
 const PARTS: Record<Secrecy, (text: string) => string[]> = {
   whole: (text) => [text],
   'key pair': (text) => [text, ...secretKeysIn(text)],
-  PEM: (text) => [text, ...linesOf(text)],
+  // A program may print it line by line, or only one line of it.
+  PEM: (text) => [text, ...text.split(/\\n|\s+/).filter((line) => line.length >= 16)],
   URLs: (text) => [text, ...listed(text)].flatMap(secretPartsOf),
   URL: (text) => (text.toLowerCase() === NO_GAS_STATION ? [] : secretPartsOf(text)),
   'database URL': databaseSecrets,
@@ -52,11 +53,6 @@ function passwordOf(url: string): string {
 function secretKeysIn(text: string): string[] {
   const named = [...text.matchAll(/secretKeyMultibase\W+(\w+)/g)].map(([, value = '']) => value);
   return [...named, ...(text.match(/z42[1-9A-HJ-NP-Za-km-z]+/g) ?? [])];
-}
-
-/** The lines of a PEM: a program may print it line by line, or only one line of it. */
-function linesOf(pem: string): string[] {
-  return pem.split(/\\n|\s+/).filter((line) => line.length >= 16);
 }
 
 /** The password only: the user and the database name are ordinary words. */

@@ -70,26 +70,24 @@ export function listed(text: string): string[] {
   return text.split(/[\s,]+/).filter(Boolean);
 }
 
-/** One URL of these schemes, or several, each once. */
-export function urls(schemes: string[]) {
-  const starts = schemes.map((scheme) => `${scheme}://`).join(' or ');
-  return text.transform((given, context): [string, ...string[]] => {
-    const all = listed(given);
-    const isRight = (one: string): boolean =>
-      URL.canParse(one) && schemes.includes(new URL(one).protocol.slice(0, -1));
-    const wrongOne = all.findIndex((one) => !isRight(one));
-    if (wrongOne >= 0 || all.length === 0) {
-      const which =
-        all.length < 2 ? 'is not a URL' : `is a list, and number ${wrongOne + 1} in it is not a URL`;
-      return refuse(context, which, `It starts with ${starts}; spaces or commas separate several`);
-    }
-    const [first = '', ...others] = all;
-    const isTwice = new Set(all.map((one) => new URL(one).href)).size < all.length;
-    if (!isTwice) return [first, ...others];
-    const remedy = 'Name each node once: two answers of one node are not those of two nodes.';
-    return refuse(context, 'has the same URL twice', remedy);
-  });
-}
+const OF_NODES = /^(https?|wss?):$/;
+const STARTS = 'It starts with http:// or https:// or ws:// or wss://; spaces or commas separate several';
+
+/** One URL of a node, or several, each once. */
+export const nodeUrls = text.transform((given, context): [string, ...string[]] => {
+  const [first = '', ...others] = listed(given);
+  const all = [first, ...others];
+  const wrongOne = all.findIndex((one) => !URL.canParse(one) || !OF_NODES.test(new URL(one).protocol));
+  if (wrongOne >= 0) {
+    const which =
+      all.length < 2 ? 'is not a URL' : `is a list, and number ${wrongOne + 1} in it is not a URL`;
+    return refuse(context, which, STARTS);
+  }
+  const isTwice = new Set(all.map((one) => new URL(one).href)).size < all.length;
+  if (!isTwice) return [first, ...others];
+  const remedy = 'Name each node once: two answers of one node are not those of two nodes.';
+  return refuse(context, 'has the same URL twice', remedy);
+});
 
 /** A whole number from `least` to `most`. */
 export function integer(least: number, most: number) {

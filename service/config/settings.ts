@@ -24,6 +24,7 @@ import {
   bytes32,
   flag,
   integer,
+  nodeUrls,
   parsed,
   privateKeyOf,
   refuse,
@@ -32,7 +33,6 @@ import {
   shown,
   text,
   url,
-  urls,
   wrong,
 } from './setting-types';
 
@@ -85,8 +85,9 @@ export const KEY_SETTINGS = {
   SIGNING_PRIVATE_KEY: signingKey('; `npx tdoc signing-key` makes one'),
   // That command would replace the current key.
   SIGNING_PRIVATE_KEY_NEXT: signingKey(''),
+  /** It becomes epoch milliseconds. */
   SIGNING_KEY_SWITCH_AT: parsed(
-    timeOf,
+    (time) => (z.iso.datetime({ precision: 0 }).safeParse(time).success ? Date.parse(time) : undefined),
     '{value} is not a time in UTC',
     'Write date, time and Z, to the second: 2027-01-31T12:00:00Z.',
   ).optional(),
@@ -100,7 +101,7 @@ export const SERVICE_SETTINGS = {
   ),
   TOKEN_REGISTRY_ADDRESS: address(' Without it, `npx hardhat deploy` writes the right one.').optional(),
   ...KEY_SETTINGS,
-  RPC_URL: secret('URLs', urls(['http', 'https', 'ws', 'wss'])),
+  RPC_URL: secret('URLs', nodeUrls),
   GAS_STATION_URL: secret('URL', url(['http', 'https'], NO_GAS_STATION)),
   LEAST_PRIORITY_FEE_GWEI: integer(0, 10_000).optional(),
   PROVIDER_API_KEY: secret('whole', text),
@@ -296,11 +297,6 @@ function address(hint = '') {
 function signingKey(hint: string) {
   const remedy = `It is the base64 of a 32-byte seed, or a PKCS#8 PEM${hint}.`;
   return secret('PEM', parsed(parseSigningKey, 'is not an Ed25519 private key', remedy));
-}
-
-/** A time in ISO 8601, as milliseconds since the epoch. */
-function timeOf(given: string): number | undefined {
-  return z.iso.datetime({ precision: 0 }).safeParse(given).success ? Date.parse(given) : undefined;
 }
 
 function readKeyPair(given: string, context: z.RefinementCtx): DidKeyPair {

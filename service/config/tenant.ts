@@ -18,9 +18,11 @@ export interface Tenant {
 export function tenantOf(envFile: string): Tenant {
   const path = relative(PROJECT_ROOT, envFile).split(sep).join('/');
   if (path === '.env') return { name: 'default', key: 'default', envFile, isDefault: true };
-  const name = nameOf(basename(envFile));
+  // Nothing else is removed: two env files of one folder must not have the same name.
+  const name = basename(envFile).replace(/^\.env(?:[.-]|$)|\.env$/g, '') || 'default';
+  const plain = name.replace(/[^a-z0-9_]+/gi, '-').replace(/^-+|-+$/g, '') || 'default';
   const hash = createHash('sha256').update(path).digest('hex').slice(0, 8);
-  return { name, key: `${plain(name)}-${hash}`, envFile, isDefault: false };
+  return { name, key: `${plain}-${hash}`, envFile, isDefault: false };
 }
 
 /**
@@ -75,13 +77,4 @@ export function commandFor(envFile: string, words: string): string {
   const shown = path.startsWith('..') ? envFile : path;
   const quoted = /^[\w./:@%+=,-]+$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
   return `ENV_FILE=${quoted} ${command}`;
-}
-
-/** Nothing else is removed: two env files of one folder must not have the same name. */
-function nameOf(fileName: string): string {
-  return fileName.replace(/^\.env(?:[.-]|$)|\.env$/g, '') || 'default';
-}
-
-function plain(name: string): string {
-  return name.replace(/[^a-z0-9_]+/gi, '-').replace(/^-+|-+$/g, '') || 'default';
 }

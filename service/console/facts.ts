@@ -1,4 +1,4 @@
-import { getAddress } from 'ethers';
+import { checksummed } from '../base/checksums';
 import { readPackage } from '../base/project-root';
 import { BILL_OF_LADING_CONTEXT, readContextFile } from '../base/published-files';
 import type { Chain } from '../chain/chain';
@@ -29,14 +29,9 @@ export async function factsOf(
 
 /** Empty if the node does not answer: the form works without them. */
 async function accountsOf(client: Pick<Chain, 'send'>): Promise<string[]> {
-  try {
-    const accounts: unknown = await client.send('eth_accounts', []);
-    return Array.isArray(accounts)
-      ? accounts.slice(0, MOST_ACCOUNTS).map((one) => getAddress(String(one)))
-      : [];
-  } catch {
-    return [];
-  }
+  const accounts: unknown = await client.send('eth_accounts', []).catch(() => undefined);
+  if (!Array.isArray(accounts)) return [];
+  return accounts.slice(0, MOST_ACCOUNTS).flatMap((one) => checksummed(String(one)) ?? []);
 }
 
 /** The terms of the subject, in the order of the context. Those of packages are inside of `packages`. */

@@ -43,9 +43,7 @@ export function createOverview(sources: OverviewSources): () => Promise<Overview
       const registries = feeds.map((feed) => registryView(feed, outboxes, now));
       const problems = [...shownConditions(conditions, now), ...missingSettings(missing)];
       const shown = issuing && issuingView(issuing, currency);
-      const followed = registries.map(({ registry, state, waiting, deadLetters }) => {
-        return { registry, state, waiting, deadLetters };
-      });
+      const followed = registries.map((one) => [one.registry, one.state, one.waiting, one.deadLetters]);
       // Pages read again when the revision changes: a new block alone changes nothing for them.
       const changing = [moved, followed, shown?.mints && { ...shown.mints, oldestSeconds: 0 }];
       return {
@@ -74,16 +72,8 @@ function registryView(
 ): RegistryView {
   const own = outboxes?.find((one) => one.registry === name);
   const catchUp = progressOf(status, now);
-  return {
-    ...own,
-    network,
-    chainId,
-    registry,
-    ...status,
-    reason: status.reason ?? catchUp?.reason,
-    lagBlocks: lagOf(status),
-    catchUp,
-  };
+  const { reason = catchUp?.reason } = status;
+  return { ...own, network, chainId, registry, ...status, reason, lagBlocks: lagOf(status), catchUp };
 }
 
 function issuingView(

@@ -182,10 +182,8 @@ export async function takeRight(
     await client.connect();
     await limitTo(STATEMENT_WITHIN_MS)(client);
     await client.query(KEEP_ALIVE);
-    const { rows } = await client.query<{ taken: boolean }>(
-      'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken',
-      [right],
-    );
+    const lock = 'select pg_try_advisory_lock(hashtextextended($1, 0)) as taken';
+    const { rows } = await client.query<{ taken: boolean }>(lock, [right]);
     if (rows[0]?.taken) return { lost: ended.signal, release: beat(time, client, lose) };
   } catch (cause) {
     await end(time, client);
@@ -241,7 +239,9 @@ export function guarded(pool: Pool): PostgresPool {
         try {
           return (await client.query(sql, [...parameters])) as unknown as PostgresQueryResult<R>;
         } catch (error) {
-          if (!isAnswered(error)) broken = error as Error;
+          // An error with an SQLSTATE is the server's own: it refused, and the connection is usable.
+          const isAnswered = error instanceof Error && 'severity' in error && 'code' in error;
+          if (!isAnswered) broken = error as Error;
           // SQLSTATE of a write in a read-only transaction.
           throw codeOf(error) === '25006' ? readOnlyError(error) : error;
         }
@@ -251,9 +251,4 @@ export function guarded(pool: Pool): PostgresPool {
     },
     end: () => pool.end(),
   };
-}
-
-/** The server itself refused the statement: the error has an SQLSTATE, and the connection is usable. */
-function isAnswered(error: unknown): boolean {
-  return error instanceof Error && 'severity' in error && 'code' in error;
 }

@@ -7,28 +7,48 @@ import type { ErrorCode } from '../base/errors';
  */
 export interface Schema {
   feeds: FeedsTable;
-  blocks: BlocksTable;
-  tokens: TokensTable;
+  /**
+   * Hashes of blocks that were read, back to the finality depth. A reorganisation is recognised by them. Null
+   * for the block before the first one read.
+   */
+  blocks: { feed: number; number: number; hash: string | null };
+  /**
+   * The tokens with events, and the subjects of operational events. `token_id`: in decimals; empty for events
+   * of the registry itself; the subject, in the feed of operational events.
+   */
+  tokens: { id: Generated<number>; feed: number; token_id: string };
   events: EventsTable;
   subscriptions: SubscriptionsTable;
   access_keys: AccessKeysTable;
-  subscription_changes: SubscriptionChangesTable;
-  subscription_change_log: SubscriptionChangeLogTable;
+  /** One row. Its version is incremented by every change of subscriptions and registries. */
+  subscription_changes: { id: number; version: number };
+  /**
+   * The newest changes: each has a version of `subscription_changes`. `subject`: the name of the subscription
+   * that changed, `registries`, or `all`.
+   */
+  subscription_change_log: { version: number; subject: string };
   deliverers: DeliverersTable;
   channels: ChannelsTable;
   queues: QueuesTable;
   deliveries: DeliveriesTable;
   attempts: AttemptsTable;
-  dead_letters: DeadLettersTable;
+  /** Events that were given up; they can be sent again. */
+  dead_letters: { channel: number; event: number; died_at: number; attempts: number };
   orphans: OrphansTable;
   registries: RegistriesTable;
   conditions: ConditionsTable;
-  cursor_keys: CursorKeysTable;
+  /** One row: the key that authenticates the cursors of clients that fetch. */
+  cursor_keys: { id: number; bytes: Bytes };
   issuances: IssuancesTable;
   document_parts: DocumentPartsTable;
-  loose_documents: UnfinishedDocumentsTable;
+  /**
+   * Documents with parts but without an issuance: being stored, left over by a crash, or being deleted.
+   * `begun_at`: when storing began; null if its parts are to be deleted.
+   */
+  loose_documents: { scope: string; token_id: string; begun_at: number | null };
   mint_transactions: MintTransactionsTable;
-  journal_chains: JournalChainsTable;
+  /** The chain of a journal's blocks: a restarted local chain has another block 0. */
+  journal_chains: { scope: string; genesis_hash: string };
 }
 
 /** A column with a value for rows that do not name it. */
@@ -62,22 +82,6 @@ export interface FeedsTable {
   last_position: Defaulted<number>;
   /** Events up to this position were purged, and those before it that are kept left the stream. */
   purged_position: Defaulted<number>;
-}
-
-/** Hashes of blocks that were read, back to the finality depth. A reorganisation is recognised by them. */
-interface BlocksTable {
-  feed: number;
-  number: number;
-  /** Null for the block before the first one read. */
-  hash: string | null;
-}
-
-/** The tokens with events, and the subjects of operational events. */
-interface TokensTable {
-  id: Generated<number>;
-  feed: number;
-  /** In decimals. Empty for events of the registry itself. The subject, in the feed of operational events. */
-  token_id: string;
 }
 
 /** Every event, with the body that is sent. Old events may be purged. */
@@ -154,19 +158,6 @@ export interface AccessKeysTable {
   used_at: number | null;
   /** The nonce of a wallet's log-in: each makes one key. */
   nonce: string | null;
-}
-
-/** One row. Its version is incremented by every change of subscriptions and registries. */
-interface SubscriptionChangesTable {
-  id: number;
-  version: number;
-}
-
-/** The newest changes: each has a version of `subscription_changes`. */
-interface SubscriptionChangeLogTable {
-  version: number;
-  /** The name of the subscription that changed, `registries`, or `all`. */
-  subject: string;
 }
 
 /** The processes that deliver a feed (service/delivery/deliverers.ts). */
@@ -250,14 +241,6 @@ export interface AttemptsTable {
   milliseconds: number;
 }
 
-/** Events that were given up; they can be sent again. */
-interface DeadLettersTable {
-  channel: number;
-  event: number;
-  died_at: number;
-  attempts: number;
-}
-
 /** Events that were delivered, or may have been, from blocks that were orphaned. */
 interface OrphansTable {
   feed: number;
@@ -281,12 +264,6 @@ interface ConditionsTable {
   since: number;
   /** JSON. */
   detail: string;
-}
-
-/** One row: the key that authenticates the cursors of clients that fetch. */
-interface CursorKeysTable {
-  id: number;
-  bytes: Bytes;
 }
 
 /** Registries that were added without a setting, and registries that were given up. */
@@ -353,14 +330,6 @@ export interface DocumentPartsTable {
   bytes: Bytes;
 }
 
-/** Documents with parts but without an issuance: being stored, left over by a crash, or being deleted. */
-interface UnfinishedDocumentsTable {
-  scope: string;
-  token_id: string;
-  /** When storing began; null if its parts are to be deleted. */
-  begun_at: number | null;
-}
-
 /** Every transaction that was signed for a document. It is stored before it is sent. */
 export interface MintTransactionsTable {
   scope: string;
@@ -372,10 +341,4 @@ export interface MintTransactionsTable {
   raw: string;
   /** Null for transactions from before this column. */
   signed_at: Defaulted<number | null>;
-}
-
-/** The chain of a journal's blocks: a restarted local chain has another block 0. */
-interface JournalChainsTable {
-  scope: string;
-  genesis_hash: string;
 }

@@ -11,7 +11,7 @@ import { cors, createGate } from './gate';
 import { errors, unanswered, wellFormed } from './errors';
 import { requestLog, type RequestState } from './request-log';
 import { callerLeft, limitCallers } from './limits';
-import { createOperationRouter, tellAnswers } from './operation-router';
+import { createOperationRouter } from './operation-router';
 import { answerDocuments, type DocumentParts } from './routes/documents';
 import { answerKeys, answerLogins } from './routes/keys';
 import { answerPublished, type PublishedParts } from './routes/published';
@@ -39,7 +39,6 @@ export interface HttpAppOptions extends DocumentParts, PublishedParts {
   development: boolean;
   logger: Logger;
   mask: (text: string) => string;
-  newId: () => string;
   /** The followed registries, for the admin. */
   registries?: Registries | undefined;
   /** The paths under /subscriptions, which exist only with an admin key. */
@@ -80,8 +79,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   if (answers) answerQuestions(operations, answers, consoleParts?.overview);
   if (consoleParts) answerConsole(operations, { ...consoleParts, refuseKey });
   const app = new Koa<RequestState>();
-  app.use(tellAnswers(time, options.lifecycle));
-  app.use(requestLog(time, options.logger, options.newId));
+  app.use(requestLog(time, options.lifecycle, options.logger));
   app.use(cors);
   app.use(errors(options));
   app.use(wellFormed);

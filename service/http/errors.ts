@@ -13,7 +13,6 @@ import {
   type ErrorCode,
 } from '../base/errors';
 import { printable } from '../base/printable';
-import type { Logger } from '../base/logger';
 import { ERROR_CODE_HEADER, type RequestState } from './request-log';
 
 /** An error in the use of HTTP. It has a status other than 500, and its message is sent to the caller. */
@@ -27,11 +26,6 @@ export class HttpError extends ServiceError {
     super(code, message, { cause });
   }
 }
-
-/** nginx's status for a caller that left. It appears only in the log. */
-const CLIENT_CLOSED_REQUEST = 499;
-
-const INTERNAL_SERVER_ERROR = 'Internal server error';
 
 /**
  * Turns every error into the error body of docs/specification.md 5.4. The reason of a 500 is logged, and
@@ -47,17 +41,22 @@ export function errors(options: {
     } catch (thrown) {
       const publicStatus = publicStatusOf(thrown);
       const status = publicStatus ?? 500;
-      const isForOperator = ctx.state.role === 'operator' && thrown instanceof ServiceError;
-      const reason = isForOperator ? withRemedy(thrown) : INTERNAL_SERVER_ERROR;
+      const ours = thrown instanceof ServiceError ? thrown : undefined;
+      const reason = ours && ctx.state.role === 'operator' ? withRemedy(ours) : 'Internal server error';
       // Masked before it is cut: part of a secret would not be recognised.
       const message = printable(options.mask(publicStatus === undefined ? reason : messageOf(thrown)));
-      const code = codeOf(thrown) ?? 'INTERNAL';
-      if (publicStatus === undefined) logFailure(ctx.state.log, thrown, { code, status });
-      else if (thrown instanceof CallerLeftError) ctx.state.log.info({ code, status }, message);
-      else ctx.state.log.warn({ code, status }, message);
+      const { log } = ctx.state;
+      const line = { code: codeOf(thrown) ?? 'INTERNAL', status };
+      if (thrown instanceof CallerLeftError) log.info(line, message);
+      else if (publicStatus !== undefined) log.warn(line, message);
+      // The caller gets neither the message nor the name of the contract's error.
+      else log.error({ error: thrown, ...line, reason: ours?.reason }, ours?.message ?? 'request failed');
       // Codes of libraries and Node.js appear only in the log, because the service cannot keep them stable.
-      ctx.set(ERROR_CODE_HEADER, thrown instanceof ServiceError ? thrown.code : 'INTERNAL');
-      if (thrown instanceof UnavailableError) ctx.set('Retry-After', secondsOf(thrown.retryAfterMs));
+      ctx.set(ERROR_CODE_HEADER, ours?.code ?? 'INTERNAL');
+      if (thrown instanceof UnavailableError) {
+        // At least 1, because a caller would not wait for 0.
+        ctx.set('Retry-After', String(Math.max(1, Math.ceil(thrown.retryAfterMs / 1000))));
+      }
       const stack = options.development && thrown instanceof Error && thrown.stack;
       ctx.status = status;
       const cursor = thrown instanceof CursorExpiredError && { cursor: thrown.cursor };
@@ -74,7 +73,8 @@ function publicStatusOf(thrown: unknown): number | undefined {
   if (thrown instanceof HttpError) return thrown.status;
   if (thrown instanceof TooOftenError) return 429;
   if (thrown instanceof UnavailableError) return 503;
-  if (thrown instanceof CallerLeftError) return CLIENT_CLOSED_REQUEST;
+  // nginx's status for a caller that left. It appears only in the log.
+  if (thrown instanceof CallerLeftError) return 499;
   if (!(thrown instanceof RequestError)) return undefined;
   const first = meaningOf(thrown.code)?.status?.[0];
   return first === 500 ? undefined : first;
@@ -84,17 +84,6 @@ function withRemedy({ message, remedy }: ServiceError): string {
   return remedy === undefined || message.includes(remedy)
     ? message
     : `${message.replace(/\.$/, '')}. ${remedy}`;
-}
-
-/** Logs the error's message and the name of the contract's error. The caller gets neither. */
-function logFailure(log: Logger, error: unknown, line: { code: string; status: number }): void {
-  if (error instanceof ServiceError) log.error({ error, ...line, reason: error.reason }, error.message);
-  else log.error({ error, ...line }, 'request failed');
-}
-
-/** At least 1, because a caller would not wait for 0. */
-function secondsOf(ms: number): string {
-  return String(Math.max(1, Math.ceil(ms / 1000)));
 }
 
 /**

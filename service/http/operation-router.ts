@@ -1,11 +1,10 @@
 import { Readable } from 'node:stream';
 import { Router, type RouterContext } from '@koa/router';
-import type { Context, Middleware } from 'koa';
+import type { Context } from 'koa';
 import type * as z from 'zod';
 import type { JsonParts } from '../answers/checking-pool';
 import type { Holder } from '../access/access-keys';
 import { cut, orUndefined } from '../base/errors';
-import type { Lifecycle } from '../base/lifecycle';
 import { seal, unseal } from '../base/seal';
 import type { Time } from '../base/time';
 import type { JsonObject } from '../issuance/credential';
@@ -111,15 +110,6 @@ export function createOperationRouter(
 
 /** Headers of an answer that depends on who asks. */
 const FOR_THE_CALLER = { 'Cache-Control': 'private, no-store', Vary: 'Authorization, Cookie' };
-
-/** Tells of each answer how long it took. It names the operation: callers choose the path. */
-export function tellAnswers(time: Time, lifecycle: Lifecycle): Middleware<RequestState> {
-  return async (ctx, next) => {
-    const start = time.elapsed();
-    await next();
-    lifecycle.emit('answered', ctx.state.operation ?? 'none', ctx.status, time.elapsed() - start);
-  };
-}
 
 /** Seconds in `Retry-After` after which an operator may have restored the database. */
 const RESTORED_AFTER_S = '60';

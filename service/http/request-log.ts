@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { SpanKind, type Span } from '@opentelemetry/api';
 import type { Context, Middleware } from 'koa';
 import type { Holder } from '../access/access-keys';
 import { cut } from '../base/errors';
+import type { Lifecycle } from '../base/lifecycle';
 import type { Logger } from '../base/logger';
 import type { Time } from '../base/time';
 import { beginSpan, callersTrace, endSpan, parseTraceparent, traceIdOf } from '../base/trace';
@@ -44,13 +46,13 @@ export interface RequestState extends AccessState {
 }
 
 /**
- * Gives every request an id, in `X-Request-Id` and in each of its log lines, and logs one line after its
- * answer.
+ * Gives every request an id, in `X-Request-Id` and in each of its log lines. After its answer, it logs one
+ * line, ends the span, and tells how long it took.
  */
-export function requestLog(time: Time, logger: Logger, newId: () => string): Middleware<RequestState> {
+export function requestLog(time: Time, lifecycle: Lifecycle, logger: Logger): Middleware<RequestState> {
   return async (ctx, next) => {
     const sent = ctx.get('X-Request-Id');
-    const requestId = ACCEPTABLE_REQUEST_ID.test(sent) ? sent : newId();
+    const requestId = ACCEPTABLE_REQUEST_ID.test(sent) ? sent : randomUUID();
     ctx.set('X-Request-Id', requestId);
     ctx.state.log = logger.child({ requestId, traceId: parseTraceparent(ctx.get(TRACEPARENT))?.traceId });
     ctx.state.receivedAt = time.now();
@@ -59,11 +61,13 @@ export function requestLog(time: Time, logger: Logger, newId: () => string): Mid
     const error = ctx.status >= 400 ? ctx.response.get(ERROR_CODE_HEADER) : undefined;
     const outcome = { 'http.response.status_code': ctx.status, 'error.type': error };
     endSpan(ctx.state.span, ctx.status >= 500, undefined, outcome);
-    const ms = Math.round(time.elapsed() - start);
+    const ms = time.elapsed() - start;
     // ctx.path would throw for a target that is not a URL.
     const path = cut(ctx.url.split('?')[0] ?? '');
     const level = ctx.state.isRoutine === true && ctx.status < 400 ? 'debug' : 'info';
-    ctx.state.log[level]({ method: ctx.method, path, status: ctx.status, ms }, 'request');
+    ctx.state.log[level]({ method: ctx.method, path, status: ctx.status, ms: Math.round(ms) }, 'request');
+    // The operation, and not the path, which callers choose.
+    lifecycle.emit('answered', ctx.state.operation ?? 'none', ctx.status, ms);
   };
 }
 

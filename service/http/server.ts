@@ -65,23 +65,19 @@ export async function listen(
   const { port: actualPort } = server.address() as AddressInfo;
   return {
     url: `http://${host.includes(':') ? `[${host}]` : host}:${actualPort}`,
-    close: () =>
-      new Promise<void>((resolve, reject) => {
-        // A connection becomes idle when its last request is answered, and clients keep it open. Closing must
-        // not wait for it.
-        const closing = repeat(time, async () => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
-        // Node.js does not count a connection as idle that browsers and proxies open for later.
-        const cancel = time.later(CLOSE_UNUSED_AFTER_MS, () => {
-          for (const [socket, { size }] of connections)
-            if (size === 0 && socket.bytesWritten === 0) socket.destroy();
-        });
-        server.close((error) => {
-          void closing.stop();
-          cancel();
-          if (error) reject(error);
-          else resolve();
-        });
-      }),
+    async close() {
+      // A connection becomes idle when its last request is answered, and clients keep it open. Closing must
+      // not wait for it.
+      const closing = repeat(time, async () => server.closeIdleConnections(), CLOSE_IDLE_EVERY_MS);
+      // Node.js does not count a connection as idle that browsers and proxies open for later.
+      const cancel = time.later(CLOSE_UNUSED_AFTER_MS, () => {
+        for (const [socket, { size }] of connections)
+          if (size === 0 && socket.bytesWritten === 0) socket.destroy();
+      });
+      await new Promise((resolve) => server.close(resolve));
+      void closing.stop();
+      cancel();
+    },
   };
 }
 

@@ -68,14 +68,21 @@ export function openTunnel(options: TunnelOptions): Tunnel {
 
 async function open(options: TunnelOptions, closing: AbortSignal): Promise<TunnelListener | undefined> {
   const { time, logger } = options;
-  const status = statusLog(logger, closing);
-  const forwarded = forward(options, status.changed);
+  /** Undefined until it is open. The library connects again by itself, and tells of every attempt. */
+  let isConnected: boolean | undefined;
+  const forwarded = forward(options, (status) => {
+    const wasConnected = isConnected;
+    if (wasConnected === undefined || closing.aborted) return;
+    isConnected = status === 'connected';
+    if (isConnected && !wasConnected) logger.info('tunnel reconnected');
+    if (!isConnected && wasConnected) logger.warn('tunnel disconnected: reconnecting');
+  });
   try {
     const listener = await within(time, OPEN_WITHIN_MS, (late) =>
       untilAborted(AbortSignal.any([closing, late]), forwarded),
     );
     logger.info({ url: listener.url() }, 'tunnel open');
-    status.opened();
+    isConnected = true;
     return listener;
   } catch (cause) {
     // A tunnel that opens after this would never be closed.
@@ -101,7 +108,9 @@ async function forward(
     const message = `No tunnel is opened: ${LIBRARY} cannot be loaded: ${oneLine(messageOf(cause))}.`;
     throw new ServiceError('TUNNEL_LIBRARY_MISSING', message, { cause, remedy });
   });
-  return library.forward({ addr: reachable(localUrl), authtoken, domain, onStatusChange });
+  // The wildcard address cannot be reached everywhere, the loopback address can.
+  const addr = localUrl.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
+  return library.forward({ addr, authtoken, domain, onStatusChange });
 }
 
 /**
@@ -110,11 +119,6 @@ async function forward(
  */
 async function loadLibrary(): Promise<TunnelLibrary> {
   return (await import(LIBRARY)) as TunnelLibrary;
-}
-
-/** Replaces the wildcard address by the loopback address, at which the service can be reached. */
-function reachable(url: string): string {
-  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
 
 /**
@@ -135,24 +139,6 @@ function notOpened(cause: unknown): ServiceError {
     'Check TUNNEL_AUTHTOKEN, that DOMAIN is reserved for its account, and that no other tunnel uses it ' +
     `(https://ngrok.com/docs/errors/${refusal.toLowerCase()}); then restart the service.`;
   return new ServiceError('TUNNEL_REFUSED', `ngrok refused the tunnel: ${reason}.`, { cause, remedy });
-}
-
-/**
- * Logs when an open tunnel loses its connection and when it is back. The library reconnects by itself and
- * reports every attempt.
- */
-function statusLog(logger: Logger, closing: AbortSignal) {
-  let isConnected: boolean | undefined;
-  return {
-    opened: () => void (isConnected = true),
-    changed(this: void, status: string): void {
-      const connected = status === 'connected';
-      if (isConnected === undefined || isConnected === connected || closing.aborted) return;
-      isConnected = connected;
-      if (connected) logger.info('tunnel reconnected');
-      else logger.warn('tunnel disconnected: reconnecting');
-    },
-  };
 }
 
 function oneLine(text: string): string {

@@ -130,15 +130,10 @@ export function createMintProgress(database: Database, scope: string, clock: Clo
       await transact(async (transaction) => {
         const [newest] = (await newestPosition(transaction, { scope })).rows;
         const last = newest?.position ?? 0;
-        const rows = transactions.map(({ tokenId, hash, nonce, raw, signedAt }, index) => ({
-          scope,
-          token_id: tokenId,
-          hash,
-          position: last + 1 + index,
-          nonce,
-          raw,
-          signed_at: signedAt,
-        }));
+        const rows = transactions.map((one, index) => {
+          const { tokenId: token_id, hash, nonce, raw, signedAt: signed_at } = one;
+          return { scope, token_id, hash, position: last + 1 + index, nonce, raw, signed_at };
+        });
         await inBatches(rows, async (some) => (await addTransactions(transaction, { rows: some })).rows);
       });
     },

@@ -38,14 +38,8 @@ type Contradiction = keyof typeof CONTRADICTIONS;
 const entriesIn = (db: Kysely<Schema>, scope: JournalScope) =>
   db
     .selectFrom('issuances')
-    .select([
-      'token_id as tokenId',
-      'position',
-      'state',
-      'failure_code as failure',
-      'tx_hash as txHash',
-      'block_number as block',
-    ])
+    .select(['token_id as tokenId', 'position', 'state', 'failure_code as failure'])
+    .select(['tx_hash as txHash', 'block_number as block'])
     .where('scope', '=', scopeName(scope));
 
 type Entry = InferResult<ReturnType<typeof entriesIn>>[number];

@@ -13,19 +13,17 @@ const MOST_CONDITIONS = 100;
  * Healthy while every feed is read, by this process or another: this needs no database. Issuing and
  * conditions are reported but do not decide: a 503 leads to a restart, which would not fund a wallet.
  */
-export function healthOf({ now, feeds, issuing, conditions }: Snapshot): HealthReport {
+export function healthOf(
+  { now, feeds, issuing, conditions }: Snapshot,
+  database?: HealthReport['database'],
+): HealthReport {
   return {
-    isHealthy: feeds.every((feed) => isWell(feed, now)),
-    feeds: feeds.map(({ network, chainId, registry, status, nodes }) =>
-      inJson({
-        network,
-        chainId,
-        registry,
-        ...status,
-        catchUp: progressOf(status, now),
-        ...withAgreement(nodes?.()),
-      }),
-    ),
+    status: database === undefined && feeds.every((feed) => isWell(feed, now)) ? 'ok' : 'failing',
+    database,
+    feeds: feeds.map(({ network, chainId, registry, status, nodes }) => {
+      const catchUp = progressOf(status, now);
+      return inJson({ network, chainId, registry, ...status, catchUp, ...withAgreement(nodes?.()) });
+    }),
     issuing: issuing && inJson({ ...issuing, ...withAgreement(issuing.nodes) }),
     conditions:
       conditions &&

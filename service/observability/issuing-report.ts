@@ -79,11 +79,8 @@ export async function readFunds(
   { readBalance, readFees, estimateGas }: WalletQuestions,
   gas: MintGas = { gasOfMint: Number(DOCUMENTED_GAS_LIMIT), isGasEstimated: false },
 ): Promise<{ costWei: bigint; funds: WalletFunds }> {
-  const [balanceWei, fees, estimate] = await Promise.all([
-    readBalance(),
-    readFees(),
-    estimateGas().catch(() => undefined),
-  ]);
+  const estimating = estimateGas().catch(() => undefined);
+  const [balanceWei, fees, estimate] = await Promise.all([readBalance(), readFees(), estimating]);
   const used = estimate === undefined ? gas : { gasOfMint: Number(estimate), isGasEstimated: true };
   const costWei = BigInt(used.gasOfMint) * highestGasPrice(fees);
   const mintsAffordable = costWei === 0n ? undefined : Number(balanceWei / costWei);
@@ -114,14 +111,12 @@ export function createWalletReading(
   const { address, keepMs, time, logger } = wallet;
   let gas: MintGas | undefined;
   async function read(): Promise<WalletReport> {
-    try {
-      const { funds } = await readFunds(wallet, gas);
-      gas = funds;
-      return { address, ...funds, readAt: time.now() };
-    } catch (error) {
+    const { funds } = await readFunds(wallet, gas).catch((error: unknown) => {
       logger.debug({ error }, "the wallet's balance cannot be read");
       throw error;
-    }
+    });
+    gas = funds;
+    return { address, ...funds, readAt: time.now() };
   }
   const reading = shared(read, { time, leastMs: keepMs, keptMs: LONGEST_KEPT_MS });
   return () => reading(0);

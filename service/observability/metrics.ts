@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Lifecycle } from '../base/lifecycle';
 import type { NodeReport } from '../chain/node-states';
-import { CONDITION_KINDS, OPERATIONS, type Condition, type ConditionKind } from '../events/conditions';
+import { CONDITION_KINDS, OPERATIONS, type ConditionKind } from '../events/conditions';
 import { progressOf, type FollowedFeed } from '../watcher/feed-status';
 import type { Snapshot } from './snapshot';
 
@@ -44,9 +44,6 @@ const ofAll =
   (snapshot: Snapshot): LabelledValues => [['', valueOf(snapshot)]];
 
 const SIGNER_UP = { unknown: undefined, up: 1, failing: 0 };
-
-const countOf = (conditions: readonly Condition[], kind: ConditionKind): number =>
-  conditions.filter(({ what }) => what === kind).length;
 
 /** Help and values of gauges, and of counters that others keep, by name. */
 type Gauges = Readonly<Record<string, readonly [help: string, valuesOf: (s: Snapshot) => LabelledValues]>>;
@@ -141,7 +138,8 @@ const GAUGES: Readonly<Record<string, Gauges>> = {
   what: {
     etr_conditions: [
       'Conditions that hold now, by their kind: what is wrong.',
-      ({ conditions }) => CONDITION_KINDS.map((kind) => [kind, conditions && countOf(conditions, kind)]),
+      ({ conditions }) =>
+        CONDITION_KINDS.map((kind) => [kind, conditions?.filter(({ what }) => what === kind).length]),
     ],
   },
   '': {
@@ -173,28 +171,28 @@ const COUNTERS = {
   etr_contradictions_total: ['Tokens about which the journal and the watcher contradict each other.'],
 } as const;
 
-/** Counters and gauges in Prometheus' text format. */
-export interface Metrics {
-  readonly contentType: string;
-  text(this: void, snapshot: Snapshot): Promise<string>;
-}
+/** Makes the text of all metrics in the format of Prometheus. */
+export type Metrics = (snapshot: Snapshot) => Promise<string>;
+
+/** The usual metrics of a Node.js process. Each collection would measure the event loop anew. */
+const OF_PROCESS = new Registry();
+collectDefaultMetrics({ register: OF_PROCESS });
 
 /** The upper bounds of buckets, in seconds: of answers, and of what waits for blocks. */
 const FAST = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const SLOW = [0.01, 0.1, 0.5, 1, 2.5, 5, 15, 30, 60, 180, 600, 1_200, 3_600, 21_600];
-const CREATE = 'POST /create/{documentId}';
 
 /** Create it before anything that counts. */
 export function createMetrics(lifecycle: Lifecycle): Metrics {
   const register = new Registry();
   const registers = [register];
-  const counter = (name: keyof typeof COUNTERS): Counter => {
-    const [help, ...labelNames] = COUNTERS[name];
-    return new Counter({ name, help, labelNames, registers });
-  };
+  const counters = Object.fromEntries(
+    Object.entries(COUNTERS).map(([name, [help, ...labelNames]]) => {
+      return [name, new Counter({ name, help, labelNames, registers })];
+    }),
+  ) as Record<keyof typeof COUNTERS, Counter>;
   const histogram = <Of extends string>(name: string, help: string, buckets: number[], ...labelNames: Of[]) =>
     new Histogram({ name, help, labelNames, buckets, registers });
-  const recorded = counter('etr_events_recorded_total');
   const attempts = histogram(
     'etr_delivery_attempt_duration_seconds',
     'Attempts to deliver, by outcome: delivered, failed (will be retried), dead (given up).',
@@ -211,10 +209,7 @@ export function createMetrics(lifecycle: Lifecycle): Metrics {
   const stages = histogram('etr_create_stage_duration_seconds', 'Stages of POST /create.', SLOW, 'stage');
   const answers = histogram('etr_http_request_duration_seconds', 'Requests.', FAST, 'operation', 'status');
   // A series that began with its first failure would show no increase.
-  for (const status of [200, 202, 500, 503]) answers.zero({ operation: CREATE, status });
-  const failed = counter('etr_mints_failed_total');
-  const reorganised = counter('etr_mints_reorganised_total');
-  const contradictions = counter('etr_contradictions_total');
+  for (const status of [200, 202, 500, 503]) answers.zero({ operation: 'POST /create/{documentId}', status });
   const measures = Object.entries(GAUGES).flatMap(([label, gauges]) =>
     Object.entries(gauges).map(([name, [help, valuesOf]]) => {
       const Kind = name.endsWith('_total') ? Counter : Gauge;
@@ -228,31 +223,20 @@ export function createMetrics(lifecycle: Lifecycle): Metrics {
       };
     }),
   );
-  lifecycle.on('recorded', (registry, events) => recorded.inc({ registry }, events));
+  lifecycle.on('recorded', (registry, events) =>
+    counters.etr_events_recorded_total.inc({ registry }, events),
+  );
   lifecycle.on('attempted', (registry, outcome, ms, ageMs) => {
     attempts.observe({ registry, outcome }, ms / 1000);
     if (ageMs !== undefined && registry !== OPERATIONS) ages.observe({ registry }, Math.max(0, ageMs / 1000));
   });
   lifecycle.on('answered', (operation, status, ms) => answers.observe({ operation, status }, ms / 1000));
   lifecycle.on('stage ended', (stage, ms) => stages.observe({ stage }, ms / 1000));
-  lifecycle.on('mint failed', (code) => failed.inc({ code }));
-  lifecycle.on('mints reorganised', (mints) => reorganised.inc(mints));
-  lifecycle.on('contradicted', () => contradictions.inc());
-  return {
-    contentType: register.contentType,
-    async text(snapshot) {
-      for (const measure of measures) measure(snapshot);
-      return (await register.metrics()) + (await ofProcess().metrics());
-    },
+  lifecycle.on('mint failed', (code) => counters.etr_mints_failed_total.inc({ code }));
+  lifecycle.on('mints reorganised', (mints) => counters.etr_mints_reorganised_total.inc(mints));
+  lifecycle.on('contradicted', () => counters.etr_contradictions_total.inc());
+  return async (snapshot) => {
+    for (const measure of measures) measure(snapshot);
+    return (await register.metrics()) + (await OF_PROCESS.metrics());
   };
-}
-
-let processMetrics: Registry | undefined;
-
-/** The usual metrics of a Node.js process. Each collection would measure the event loop anew. */
-function ofProcess(): Registry {
-  if (processMetrics) return processMetrics;
-  processMetrics = new Registry();
-  collectDefaultMetrics({ register: processMetrics });
-  return processMetrics;
 }

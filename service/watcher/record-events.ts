@@ -1,6 +1,6 @@
 import { SpanKind } from '@opentelemetry/api';
 import type { Lifecycle } from '../base/lifecycle';
-import { registryName, type RegistryName } from '../base/registry-name';
+import { registryName } from '../base/registry-name';
 import type { Time } from '../base/time';
 import { beginSpan, endSpan, parseTraceparent, type BegunSpan } from '../base/trace';
 import type { Database } from '../database/database';
@@ -17,10 +17,10 @@ export interface Recording {
   time: Time;
   lifecycle: Lifecycle;
   /**
-   * The traces of a registry's tokens that were issued here, by their ids in 64 hexadecimal digits. Tokens
+   * The traces of the registry's tokens that were issued here, by their ids in 64 hexadecimal digits. Tokens
    * without one are left out.
    */
-  tracesOf: (registry: RegistryName, tokenIds: readonly string[]) => Promise<ReadonlyMap<string, string>>;
+  tracesOf: (tokenIds: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 }
 
 /**
@@ -33,7 +33,7 @@ export async function recordEvents(
   range: RecordedRange | ReadAgain,
 ): Promise<Recorded> {
   const name = registryName(identity.chainId, identity.registryAddress);
-  const documents = await tracesOf(name, [...new Set(range.events.map(tokenOf))]);
+  const documents = await tracesOf([...new Set(range.events.map(tokenOf))]);
   const mints = new Set(range.events.filter(({ type }) => type === 'minted').map(operationOf));
   const spans = new Map<string, BegunSpan>();
   const begin = (event: RegistryEvent): BegunSpan => {

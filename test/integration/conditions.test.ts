@@ -156,7 +156,7 @@ describeOnEngines('conditions', (on, engine) => {
     const lines = {
       eventDelivery: {
         // The second time is for the registries that are not followed: it looks at nothing later.
-        get feeds() {
+        feeds() {
           if (++looks === 2) looked.resolve(undefined);
           return [{ ...feed, running }];
         },

@@ -45,7 +45,6 @@ describe('event delivery', () => {
       lifecycle: createLifecycle(),
       logger,
       lookup,
-      tracesOf: async () => new Map<string, string>(),
     };
     const slots = createDeliverySlots({ most: 10, time: systemTime, logger });
     const delivery = await startEventDelivery(core, slots);
@@ -59,7 +58,7 @@ describe('event delivery', () => {
     };
     await giveUpRegistry(database, LEFT, { isForced: true, now: 2 });
     await delivery.refresh();
-    const kept = delivery.feeds;
+    const kept = delivery.feeds();
     expect(kept.map(({ registry }) => registry)).to.deep.equal([KEPT.address]);
 
     const answering = newDeferred<undefined>();
@@ -68,7 +67,7 @@ describe('event delivery', () => {
     await turns();
     ending.resolve(undefined);
     await turns();
-    const during = delivery.feeds;
+    const during = delivery.feeds();
     answering.resolve(undefined);
     await refreshed;
     expect(during).to.deep.equal(kept);

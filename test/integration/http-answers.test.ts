@@ -142,7 +142,7 @@ describe('the answers of the HTTP API', () => {
   /** A document that is kept, and whose mint takes too long. */
   const slow = preparedDocument(10);
   let app: RunningHttpApp;
-  let isHealthy: boolean;
+  let health: 'ok' | 'failing';
   let metrics: () => Promise<string>;
 
   before(async () => {
@@ -180,15 +180,15 @@ describe('the answers of the HTTP API', () => {
           },
         },
         issuedDocuments: { find: notAsked, documentOf: notAsked, list: notAsked },
-        health: async () => ({ isHealthy, feeds: [], issuing: undefined }),
-        metrics: { contentType: 'text/plain', text: () => metrics() },
+        health: async () => ({ status: health, feeds: [], issuing: undefined }),
+        metrics: () => metrics(),
         bodyLimits: { least: { bytes: 64 * 1024, withinMs: 300 } },
       },
       { requestTimeout: 600, connectionsCheckingInterval: 50 },
     );
   });
   beforeEach(() => {
-    isHealthy = true;
+    health = 'ok';
     metrics = async () => '';
   });
   const get = (path: string, init: RequestInit = {}): Promise<Response> => fetch(app.url + path, init);
@@ -304,7 +304,7 @@ describe('the answers of the HTTP API', () => {
 
   it('have UNHEALTHY if GET /health is not healthy, which keeps its body', async () => {
     expect(codeOf(await get('/health'))).to.deep.equal([200, null]);
-    isHealthy = false;
+    health = 'failing';
     const { status, headers, body } = await answerTo(asking('GET /health'));
     expect([status, headers.get('X-Error-Code')]).to.deep.equal([503, 'UNHEALTHY']);
     expect(JSON.parse(body)).to.deep.equal({ status: 'failing', feeds: [] });

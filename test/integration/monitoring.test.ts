@@ -12,7 +12,7 @@ const NOTHING = { feeds: [], outboxes: [], conditions: [], subscriptions: undefi
 const read = (name: string): string => readFileSync(join(MONITORING, name), 'utf8');
 const found = (text: string, pattern: RegExp): string[] =>
   [...new Set([...text.matchAll(pattern)].map(([, one = '']) => one))].sort();
-const metricsText = (): Promise<string> => createMetrics(createLifecycle()).text({ ...NOTHING, now: 0 });
+const metricsText = (): Promise<string> => createMetrics(createLifecycle())({ ...NOTHING, now: 0 });
 
 describe('deploy/monitoring', () => {
   const alerts = found(read('alerts.yml'), /alert: (\w+)/g);

@@ -32,9 +32,8 @@ function observe(state: State, database: Database) {
     lifecycle,
     logger: createLogger({ level: 'info', mask: (text) => text, destination }),
     lookup,
-    tracesOf: async () => new Map<string, string>(),
   };
-  const eventDelivery = { feeds: [], feedOf: () => undefined, figures: async () => [] };
+  const eventDelivery = { feeds: () => [], feedOf: () => undefined, figures: async () => [] };
   const lines = { issuing: undefined, eventDelivery: eventDelivery as never };
   const observing = startObserving(core, createMetrics(lifecycle), lines);
   return { ...owned('the observation', observing, 'stop'), log };
@@ -47,7 +46,7 @@ describe('the observation', () => {
     await sql`drop table conditions`.execute(database.db);
     const { log, ...observing } = observe(state, database);
     const health = await observing.health().finally(() => observing.stop());
-    expect(health).to.include({ isHealthy: true, conditions: undefined });
+    expect(health).to.include({ status: 'ok', conditions: undefined });
     const lines = log.filter(({ msg }) => msg === 'the conditions cannot be read');
     expect(lines).to.have.length(1);
     expect(lines[0]).to.deep.include({ level: 'warn' }).and.have.nested.property('error.message');
@@ -148,7 +147,7 @@ describe('a database that can be read and not be written', () => {
       });
       expect([health, conditions.length]).to.deep.equal(['unwritable', 1]);
       expect(conditions[0]).to.include({ what: KIND, severity: 'error' });
-      expect(await observing.metrics.text()).to.contain(`etr_conditions{what="${KIND}"} 1`);
+      expect(await observing.metrics()).to.contain(`etr_conditions{what="${KIND}"} 1`);
       expect(logged('warn')).to.have.length(1);
 
       await end(database, file);

@@ -96,8 +96,8 @@ describeOnEngines(
 );
 
 describe('the metrics of unfollowed registries', () => {
-  const text = (conditions: Parameters<typeof metrics.text>[0]['conditions']) =>
-    metrics.text({
+  const text = (conditions: Parameters<typeof metrics>[0]['conditions']) =>
+    metrics({
       feeds: [],
       outboxes: [],
       issuing: undefined,

@@ -38,7 +38,7 @@ async function valuesOf(
   issuing: IssuingReport | undefined,
   name: string,
 ): Promise<string[]> {
-  const text = await metrics.text({ ...NOTHING, issuing });
+  const text = await metrics({ ...NOTHING, issuing });
   return text.split('\n').filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`));
 }
 
@@ -63,7 +63,7 @@ describe('the metrics of issuing', () => {
 
   it('have no value for unknown figures, and the age 0 when no mint is open', async () => {
     const metrics = createMetrics(createLifecycle());
-    await metrics.text({ ...NOTHING, issuing: { mints, signing, signers, wallet } });
+    await metrics({ ...NOTHING, issuing: { mints, signing, signers, wallet } });
     const idle = { ...mints, oldestSeconds: undefined };
     const free = { ...wallet, mintsAffordable: undefined };
     const empty = { ...wallet, balanceWei: 0n, mintsAffordable: 0 };
@@ -111,7 +111,7 @@ describe('GET /metrics', () => {
     };
     const away: NodeReport = { ...node, state: 'away', headBlock: 8, differences: 3 };
     const feeds = [feed('following', [node]), feed('failing', [node, away])];
-    const text = await createMetrics(createLifecycle()).text({ ...NOTHING, issuing: undefined, feeds });
+    const text = await createMetrics(createLifecycle())({ ...NOTHING, issuing: undefined, feeds });
     const of = (chainId: number, value: number) => `{registry="${chainId}:${registry}"} ${value}`;
     expect(text.split('\n').filter((line) => /^etr_(feed|node)/.test(line))).to.have.members([
       ...[of(1, 1), of(2, 0)].map((value) => `etr_feed_up${value}`),
@@ -131,7 +131,7 @@ describe('GET /metrics', () => {
     const status = { ...newFeedStatus(0), nextBlock: 47, catchUp };
     const feeds = [{ name: registryName(1, registry), network: 'localhost', chainId: 1, registry, status }];
     const measured = { ...NOTHING, issuing: undefined, feeds, now: 101_000 };
-    const text = await createMetrics(createLifecycle()).text(measured);
+    const text = await createMetrics(createLifecycle())(measured);
     expect(text.split('\n').filter((line) => /^etr_feed\w*_per_second/.test(line))).to.deep.equal([
       `etr_feed_blocks_per_second{registry="1:${registry}"} 0.4`,
       `etr_feed_chain_blocks_per_second{registry="1:${registry}"} 0.1`,
@@ -146,7 +146,7 @@ describe('GET /metrics', () => {
       { ...one, what: 'node_away', subject: 'node/2' },
     ];
     const of = async (conditions: SeenCondition[] | undefined): Promise<string[]> => {
-      const text = await createMetrics(createLifecycle()).text({
+      const text = await createMetrics(createLifecycle())({
         ...NOTHING,
         issuing: undefined,
         conditions,
@@ -168,7 +168,7 @@ describe('GET /metrics', () => {
       { ...figures, registry: registryName(2, '0xaa'), oldestWaitingSince: undefined },
     ];
     const measured = { ...NOTHING, issuing: undefined, outboxes, now: 10_500 };
-    const text = await createMetrics(createLifecycle()).text(measured);
+    const text = await createMetrics(createLifecycle())(measured);
     expect(text.split('\n').filter((line) => line.startsWith('etr_delivery_oldest'))).to.deep.equal([
       'etr_delivery_oldest_seconds{registry="1:0xaa"} 4.5',
       'etr_delivery_oldest_seconds{registry="2:0xaa"} 0',
@@ -209,7 +209,7 @@ describe('GET /metrics', () => {
   });
 
   it('has the metrics of docs/operations.md', async () => {
-    const text = await createMetrics(createLifecycle()).text({ ...NOTHING, issuing: undefined });
+    const text = await createMetrics(createLifecycle())({ ...NOTHING, issuing: undefined });
     const names = [...text.matchAll(/^# HELP (etr_\S+)/gm)].map(([, name]) => name);
     const [rows = []] = tables(readDocument('docs/operations.md').section('Metrics'));
     const documented = rows.flatMap(([cell = '']) => {
@@ -260,8 +260,8 @@ describe('the report of issuing', () => {
   it('leaves the service healthy with an empty wallet, which a restart would not fund', async () => {
     const empty = { ...wallet, balanceWei: 0n, mintsAffordable: 0 };
     const ownFigures = async () => ({ signing, signers, wallet: empty });
-    const { isHealthy, issuing } = await health({ ...source, ownFigures });
-    expect(isHealthy).to.equal(true);
+    const { status, issuing } = await health({ ...source, ownFigures });
+    expect(status).to.equal('ok');
     expect(issuing).to.deep.include({
       wallet: { ...empty, balanceWei: '0', readAt: '1970-01-01T00:00:05.000Z' },
     });

@@ -82,11 +82,8 @@ export function answerDocuments(
         // The mint queue logs a failure.
         void kept.mint.then(issued, () => undefined).finally(() => unmined--);
         left.throwIfAborted();
-        ctx.set({
-          Location: `/documents/${tokenId}`,
-          'Preference-Applied': 'respond-async',
-          'Retry-After': ASK_AGAIN_S,
-        });
+        ctx.set({ Location: `/documents/${tokenId}`, 'Preference-Applied': 'respond-async' });
+        ctx.set('Retry-After', ASK_AGAIN_S);
         ctx.status = 202;
         ctx.body = { tokenId };
         return;

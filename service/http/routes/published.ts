@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { Context } from 'koa';
+import { Registry } from 'prom-client';
 import { EVENT_SCHEMAS } from '../../../client/events';
 import { ConfigurationError, messageOf } from '../../base/errors';
 import { PROJECT_ROOT } from '../../base/project-root';
@@ -22,12 +23,12 @@ export interface PublishedParts {
   signingKeys: SigningKeys | undefined;
   health: () => Promise<HealthReport>;
   /** Metrics for Prometheus. */
-  metrics: { contentType: string; text: () => Promise<string> };
+  metrics: () => Promise<string>;
 }
 
-/** Whether every registry's events are read, and the details. */
+/** The body of GET /health: whether every registry's events are read, and the details. */
 export interface HealthReport {
-  isHealthy: boolean;
+  status: 'ok' | 'failing';
   /** `removed`: everything is lost when the process ends. `unwritable`: nothing can be stored. */
   database?: 'removed' | 'unwritable' | undefined;
   feeds: readonly object[];
@@ -107,20 +108,16 @@ export function answerPublished({ answer }: OperationRouter, parts: PublishedPar
   // 200 while every registry's events are read. It is also 200 if the database was removed, or cannot be
   // written, because a 503 may lead to a restart.
   answer(DISCOVERY.getHealth, async (ctx) => {
-    const { isHealthy, database, ...details } = await health();
-    const isAlive = isHealthy || database !== undefined;
+    const report = await health();
+    const isAlive = report.status === 'ok' || report.database !== undefined;
     ctx.status = isAlive ? 200 : 503;
     if (!isAlive) ctx.set(ERROR_CODE_HEADER, 'UNHEALTHY');
-    ctx.body = {
-      status: isHealthy && database === undefined ? 'ok' : 'failing',
-      ...(database && { database }),
-      ...details,
-    };
+    ctx.body = report;
   });
 
   answer(DISCOVERY.getMetrics, async (ctx) => {
-    ctx.body = await metrics.text();
-    ctx.set('Content-Type', metrics.contentType);
+    ctx.body = await metrics();
+    ctx.set('Content-Type', Registry.PROMETHEUS_CONTENT_TYPE);
   });
 }
 

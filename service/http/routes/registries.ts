@@ -1,12 +1,12 @@
-import { ServiceError } from '../../base/errors';
+import { ServiceError, UnavailableError } from '../../base/errors';
 import { parseRegistry } from '../../followed-registries/parse-registry';
 import type { Registries } from '../../followed-registries/registries';
 import { REGISTRIES } from '../description/registries';
 import { HttpError } from '../errors';
 import { type OperationRouter } from '../operation-router';
 
-/** Seconds in `Retry-After` when the node does not answer the check against the chain. */
-const ASK_AGAIN_S = '10';
+/** When the node does not answer the check against the chain. */
+const ASK_AGAIN_AFTER_MS = 10_000;
 
 /** Answers the operations of registries. */
 export function answerRegistries({ answer }: OperationRouter, registries: Registries): void {
@@ -18,8 +18,7 @@ export function answerRegistries({ answer }: OperationRouter, registries: Regist
     const requested = parseRegistry(ctx.state.body);
     const { registry, isNew } = await registries.add(requested).catch((error: unknown) => {
       if (!(error instanceof ServiceError) || !error.retryable) throw error;
-      ctx.set('Retry-After', ASK_AGAIN_S);
-      throw new HttpError(503, error.code, error.message);
+      throw new UnavailableError(error.code, error.message, { retryAfterMs: ASK_AGAIN_AFTER_MS });
     });
     ctx.set('Location', `/registries/${registry.chainId}/${registry.address}`);
     ctx.status = isNew ? 201 : 200;

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { createLifecycle } from '../../../service/base/lifecycle';
 import { systemTime } from '../../../service/base/time';
@@ -49,10 +48,9 @@ export function newHttpApp(options: Partial<HttpAppOptions>): ReturnType<typeof 
     development: false,
     logger: createLogger({ level: 'silent', mask: (text) => text }),
     mask: (text) => text,
-    newId: randomUUID,
     pageKey: new Uint8Array(32),
-    health: async () => ({ isHealthy: true, feeds: [], issuing: undefined }),
-    metrics: { contentType: 'text/plain', text: async () => '' },
+    health: async () => ({ status: 'ok', feeds: [], issuing: undefined }),
+    metrics: async () => '',
     ...options,
   });
 }
