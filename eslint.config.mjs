@@ -112,7 +112,7 @@ export default tseslint.config(
     [
       ...DELIVERING,
       '!**/outbox/deliveries',
-      '!**/outbox/redeliver',
+      '!**/outbox/enqueue-stored',
       ...READING,
       ...registryBut('token-id-forms'),
       '**/chain/**',

@@ -134,11 +134,7 @@ const OPERATIONS = {
     OF_SUBSCRIPTION,
     {},
   ],
-  subscription_recovered: [
-    'A delivery has succeeded, or the subscription was paused or resumed.',
-    OF_SUBSCRIPTION,
-    {},
-  ],
+  subscription_recovered: ['A delivery has succeeded, or the subscription was resumed.', OF_SUBSCRIPTION, {}],
   dead_letter: [
     'The service has given the event `data.event` up. It is kept, and can be sent again.',
     {

@@ -15,7 +15,7 @@ import {
 } from '../../service/outbox/deliveries';
 import { findDeliveredFeeds, findFeeds, registryOfFeed } from '../../service/outbox/feeds';
 import { purgedUpTo } from '../../service/outbox/purge-events';
-import { redeliverTo, type Selection } from '../../service/outbox/redeliver';
+import { redeliverTo, type Selection } from '../../service/outbox/enqueue-stored';
 import { listOrphans, type ListedOrphan } from '../../service/outbox/rewind-feed';
 import type { Answer } from '../answer';
 import { invalid } from '../errors';

@@ -20,7 +20,7 @@ import type { SubscriptionRoutes } from '../http/routes/subscriptions';
 import { createSnapshots, type SnapshotSources } from '../observability/snapshot';
 import { movedSince } from '../outbox/changes';
 import { listDeliveries } from '../outbox/deliveries';
-import { redeliverTo } from '../outbox/redeliver';
+import { redeliverTo } from '../outbox/enqueue-stored';
 import { createEventFetching } from '../subscriptions/fetch-events';
 import { createSubscriptions, sinkRulesOf } from '../subscriptions/manage-subscriptions';
 import type { Core } from './core';

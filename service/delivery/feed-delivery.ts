@@ -7,7 +7,7 @@ import type { Database } from '../database/database';
 import { changesSince, NO_VERSION } from '../outbox/changes';
 import { channelsOf, type Channel } from '../outbox/channels';
 import { changeSink, dueChannels, releaseLeases } from '../outbox/claim-queues';
-import { fillChannel } from '../outbox/refill';
+import { fillChannel } from '../outbox/enqueue-stored';
 import { type AttemptOptions, createWebhookClient, type WebhookTarget } from './attempt-delivery';
 import type { Deliverers } from './deliverers';
 import type { DeliverySlots } from './delivery-slots';
@@ -48,9 +48,8 @@ export interface FeedDeliveryOptions {
 
 /** How often due deliveries are looked for. It bounds the delay of events that another process enqueued. */
 const LOOK_EVERY_MS = 1_000;
-/** Pause before the enqueueing of stored events is tried again, after the node or the database failed. */
-const FILL_AGAIN_AFTER_MS = 2_000;
-const FOLLOW_AGAIN_AFTER_MS = 2_000;
+/** Pause before a subscription is read, or filled, again after the node or the database failed. */
+const AGAIN_AFTER_MS = 2_000;
 
 /** A channel that is delivered. */
 interface Running {
@@ -166,7 +165,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     } catch (error) {
       if (signal.aborted) return;
       logger.warn({ error }, `stored events cannot be enqueued now: ${messageOf(error)}`);
-      void pause(time, FILL_AGAIN_AFTER_MS, signal).then(() => followLater(name, subscription));
+      void pause(time, AGAIN_AFTER_MS, signal).then(() => followLater(name, subscription));
     }
   }
 
@@ -187,7 +186,7 @@ export function createFeedDelivery(options: FeedDeliveryOptions): FeedDelivery {
     inTurn(async () => feed === deliveredFeed && follow(feed, new Set([subscription]))).catch(
       (error: unknown) => {
         logger.warn({ error }, `a changed subscription cannot be read now: ${messageOf(error)}`);
-        void pause(time, FOLLOW_AGAIN_AFTER_MS, stopping.signal).then(() => followLater(feed, subscription));
+        void pause(time, AGAIN_AFTER_MS, stopping.signal).then(() => followLater(feed, subscription));
       },
     );
   }

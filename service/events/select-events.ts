@@ -1,6 +1,6 @@
 import { parseTokenId } from '../registry/token-id-forms';
 import type { CloudEvent } from './cloud-event';
-import { OPERATIONS_PREFIX } from './conditions';
+import { OPERATIONS_PREFIX, OPERATIONS_SOURCE } from './conditions';
 
 /** Values of attributes, by the attribute's name. */
 export type AttributeValues = Readonly<Record<string, string>>;
@@ -19,12 +19,12 @@ export type Filter =
 /** The members that select events. An absent one selects all events. */
 export interface Selection {
   /** `urn:service:<chainId>:<registry>`, in lower case. */
-  readonly source?: string;
-  readonly types?: readonly string[];
+  readonly source?: string | undefined;
+  readonly types?: readonly string[] | undefined;
   /** All of them must be true. */
-  readonly filters?: readonly Filter[];
+  readonly filters?: readonly Filter[] | undefined;
   /** The scope of the key that it belongs to: all of them must be true, too. */
-  readonly scope?: readonly Filter[];
+  readonly scope?: readonly Filter[] | undefined;
 }
 
 /** Whether a registry event is for a subscription. */
@@ -50,8 +50,7 @@ export function namesOperations({ types = [] }: Pick<Selection, 'types'>): boole
  * Whether a subscription wants operational events of a type: only its `types` select them. They tell of the
  * service, and so are in no scope.
  */
-export function wantsOperation(definition: string, type: string): boolean {
-  const { types, scope } = JSON.parse(definition) as Selection;
+export function wantsOperation({ types, scope }: Selection, type: string): boolean {
   return scope === undefined && types?.includes(type) === true;
 }
 
@@ -63,7 +62,7 @@ export interface EventRules {
   readonly hasRetractions: boolean;
   /** Whether it may see nothing that the rules do not select. */
   readonly isScoped: boolean;
-  /** Whether its scope has a part of a source: it notices nothing of others. */
+  /** Whether `source` and the scope allow events of a source: a scope lets it notice nothing of others. */
   mayHave(this: void, source: string): boolean;
 }
 
@@ -74,17 +73,24 @@ interface Selecting extends Selection {
 
 /** Compiles a stored definition: a realised subscription as JSON. */
 export function compileRules(definition: string): EventRules {
-  const { scope, ...given } = JSON.parse(definition) as Selecting;
-  const selecting = scope ? { ...given, filters: [...scope, ...(given.filters ?? [])] } : given;
-  const { startFrom, retractions } = selecting.config;
-  const first = typeof startFrom === 'number' ? startFrom : 0;
-  const selects = compileSelection(selecting);
-  const wants: EventPredicate = (event) =>
-    event.type.startsWith(OPERATIONS_PREFIX)
-      ? wantsOperation(definition, event.type)
-      : event.data.blockNumber >= first && selects(event);
-  const mayHave = (source: string): boolean => scope?.every((filter) => maySelect(filter, source)) ?? true;
-  return { selection: selecting, wants, hasRetractions: retractions, isScoped: scope !== undefined, mayHave };
+  const selection = JSON.parse(definition) as Selecting;
+  const { source, scope, config } = selection;
+  const first = typeof config.startFrom === 'number' ? config.startFrom : 0;
+  const selects = compileSelection(selection);
+  return {
+    selection,
+    wants: (event) =>
+      event.type.startsWith(OPERATIONS_PREFIX)
+        ? wantsOperation(selection, event.type)
+        : event.data.blockNumber >= first && selects(event),
+    hasRetractions: config.retractions,
+    isScoped: scope !== undefined,
+    mayHave: (other) =>
+      (scope ?? []).every((filter) => maySelect(filter, other)) &&
+      (source === undefined ||
+        source === other ||
+        (other === OPERATIONS_SOURCE && namesOperations(selection))),
+  };
 }
 
 /** Whether a filter of a scope may be true for an event of a source. */
@@ -95,20 +101,22 @@ function maySelect(filter: Filter, source: string): boolean {
   return !('prefix' in filter) || source.startsWith(filter.prefix.source ?? '');
 }
 
+/** The filters of a selection. All of them are true for each registry event that it selects. */
+export function filtersIn({ source, types, filters = [], scope = [] }: Selection): Filter[] {
+  return [
+    ...(types ? [{ any: types.map((type) => ({ exact: { type } })) }] : []),
+    ...(source === undefined ? [] : [{ exact: { source } }]),
+    ...scope,
+    ...filters,
+  ];
+}
+
 /**
- * Compiles `source`, `types` and `filters` of a checked subscription. All of them must be true for an event.
- *
- * A filter on an attribute that the event lacks is false, and `not` of it is true, as the CloudEvents
- * Subscriptions API says.
+ * Compiles the filters of a checked subscription. One on an attribute that the event lacks is false, and
+ * `not` of it is true, as the CloudEvents Subscriptions API says.
  */
-export function compileSelection({ source, types, filters = [] }: Selection): EventPredicate {
-  const conditions = filters.map(compile);
-  if (source !== undefined) conditions.unshift((event) => event.source === source);
-  if (types !== undefined) {
-    const wanted = new Set(types);
-    conditions.unshift((event) => wanted.has(event.type));
-  }
-  return every(conditions);
+export function compileSelection(selection: Selection): EventPredicate {
+  return every(filtersIn(selection).map(compile));
 }
 
 function compile(filter: Filter): EventPredicate {

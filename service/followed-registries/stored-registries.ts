@@ -1,5 +1,5 @@
 import { getAddress } from 'ethers';
-import type { Kysely } from 'kysely';
+import { sql, type Kysely } from 'kysely';
 import { ConfigurationError } from '../base/errors';
 import { registryName, type RegistryName } from '../base/registry-name';
 import { type Confirmations, findNetwork, knownNetworks } from '../chain/networks';
@@ -80,25 +80,20 @@ export async function storeRegistry(
   { db }: Pick<Database, 'db'>,
   { chainId, address, network, startBlock, confirmations, addedAt }: StoredRegistry,
 ): Promise<void> {
-  const values = {
-    network,
+  const row = {
+    ...{ chain_id: chainId, address, network, added_at: addedAt },
     start_block: startBlock ?? null,
     confirmations: typeof confirmations === 'number' ? confirmations : null,
     finality_tag: typeof confirmations === 'string' ? confirmations : null,
-    added_at: addedAt,
-    removed_at: null,
   };
   await db.transaction().execute(async (transaction) => {
     await noteChange(transaction, REGISTRIES);
+    await sql`delete from registries
+      where chain_id = ${chainId} and address = ${address} and removed_at is not null`.execute(transaction);
     await transaction
       .insertInto('registries')
-      .values({ chain_id: chainId, address, ...values })
-      .onConflict((conflict) =>
-        conflict
-          .columns(['chain_id', 'address'])
-          .doUpdateSet(values)
-          .where('registries.removed_at', 'is not', null),
-      )
+      .values(row)
+      .onConflict((conflict) => conflict.doNothing())
       .execute();
   });
 }
@@ -126,19 +121,9 @@ export async function giveUpRegistry(
     const figures = await outboxFiguresOf(transaction, feeds);
     const undelivered = figures.reduce((sum, { waiting }) => sum + waiting, 0);
     if (undelivered > 0 && !isForced) return { isGivenUp: false, undelivered };
-    await transaction
-      .insertInto('registries')
-      .values({
-        chain_id: chainId,
-        address,
-        network,
-        start_block: null,
-        confirmations: null,
-        added_at: now,
-        removed_at: now,
-      })
-      .onConflict((conflict) => conflict.columns(['chain_id', 'address']).doUpdateSet({ removed_at: now }))
-      .execute();
+    await sql`insert into registries (chain_id, address, network, added_at, removed_at)
+      values (${chainId}, ${address}, ${network}, ${now}, ${now})
+      on conflict (chain_id, address) do update set removed_at = excluded.removed_at`.execute(transaction);
     return { isGivenUp: true, undelivered };
   });
 }

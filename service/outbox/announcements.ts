@@ -1,4 +1,4 @@
-import type { Expression, ExpressionBuilder, Kysely, SqlBool, Transaction } from 'kysely';
+import type { Kysely, Transaction } from 'kysely';
 import { v5 as uuidV5 } from 'uuid';
 import type { Retraction } from '../../client/events';
 import { inBatches } from '../database/batches';
@@ -103,18 +103,10 @@ export async function presentAnnouncements(
     .selectAll()
     .where('original', 'in', retracted)
     .where('orphaned_at', 'is', null)
-    .where(isOfBlock)
+    .where('type', '<>', RETRACTED_TYPE)
     .execute();
   const byOriginal = new Map(present.map((row) => [row.original, row]));
   return originals.map((original) => byOriginal.get(original.id) ?? original);
-}
-
-/**
- * A condition on rows of events: the row is not a retraction. A retraction names a block but is not an event
- * in it.
- */
-export function isOfBlock(eb: ExpressionBuilder<Schema, 'events'>): Expression<SqlBool> {
-  return eb('events.type', '!=', RETRACTED_TYPE);
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Kysely, Transaction } from 'kysely';
+import { sql, type Kysely, type Transaction } from 'kysely';
 import { type Time, repeat } from '../base/time';
 import { loggedOnce, type Logger } from '../base/logger';
 import { compiled } from '../database/compiled';
@@ -20,17 +20,11 @@ export const ALL_SUBSCRIPTIONS = 'all';
  * ends, no process records events.
  */
 export async function noteChange(transaction: Transaction<Schema>, subject: string): Promise<void> {
-  const { version } = await transaction
-    .updateTable('subscription_changes')
-    .set((eb) => ({ version: eb('version', '+', 1) }))
-    .where('id', '=', 1)
-    .returning('version')
-    .executeTakeFirstOrThrow();
-  await transaction.insertInto('subscription_change_log').values({ version, subject }).execute();
-  await transaction
-    .deleteFrom('subscription_change_log')
-    .where('version', '<=', version - MOST_CHANGES)
-    .execute();
+  await sql`update subscription_changes set version = version + 1`.execute(transaction);
+  await sql`insert into subscription_change_log (version, subject)
+    select version, ${subject} from subscription_changes`.execute(transaction);
+  await sql`delete from subscription_change_log
+    where version <= (select version - ${MOST_CHANGES} from subscription_changes)`.execute(transaction);
 }
 
 /** The changes up to a version. */
@@ -64,11 +58,7 @@ export async function changesSince(db: Kysely<Schema>, known: number, version?: 
  * one at a time, and none records events meanwhile. Call it before queues are locked.
  */
 export async function holdChanges(transaction: Transaction<Schema>): Promise<void> {
-  await transaction
-    .updateTable('subscription_changes')
-    .set((eb) => ({ version: eb.ref('version') }))
-    .where('id', '=', 1)
-    .execute();
+  await sql`update subscription_changes set version = version`.execute(transaction);
 }
 
 /** The version, which each change of subscriptions or registries increments. */

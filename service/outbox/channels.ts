@@ -1,4 +1,4 @@
-import type { Kysely, Selectable, Transaction } from 'kysely';
+import { sql, type Kysely, type Selectable, type Transaction } from 'kysely';
 import type { Schema, SubscriptionsTable } from '../database/schema';
 import { OPERATIONS } from '../events/conditions';
 import { namesOperations, type Selection } from '../events/select-events';
@@ -10,29 +10,30 @@ export const DEFAULT_SUBSCRIPTION = 'default';
 /** `fill_block` of a channel that gets all events: no block comes before block 0. */
 export const FIRST_FILL = -1;
 
-/**
- * Adds the subscription `default` and the channels that are missing: each subscription has one for the feed
- * of each registry.
- */
+/** Adds the subscription `default` and the channels that are missing. */
 export async function addChannels(db: Kysely<Schema>, now: number): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     // Waits for transactions that add subscriptions: they do not see the new feed.
     await holdChanges(transaction);
     await addDefault(transaction, now);
-    const added = await transaction
-      .insertInto('channels')
-      .columns(['subscription', 'feed', 'state'])
-      .expression((eb) =>
-        eb
-          .selectFrom('subscriptions')
-          .innerJoin('feeds', (join) => join.on('feeds.feed', '<>', OPERATIONS))
-          .select(['subscriptions.id', 'feeds.id', 'subscriptions.state']),
-      )
-      .onConflict((conflict) => conflict.columns(['feed', 'subscription']).doNothing())
-      .returning('id')
-      .execute();
-    if (added.length > 0) await noteChange(transaction, ALL_SUBSCRIPTIONS);
+    if (await addMissingChannels(transaction)) await noteChange(transaction, ALL_SUBSCRIPTIONS);
   });
+}
+
+/**
+ * Adds the channels that a subscription, or any, lacks: each has one for the feed of each registry. Returns
+ * whether one was missing.
+ */
+export async function addMissingChannels(
+  transaction: Transaction<Schema>,
+  subscription?: number,
+): Promise<boolean> {
+  const wanted = subscription === undefined ? sql`` : sql`and subscriptions.id = ${subscription}`;
+  const { numAffectedRows } = await sql`insert into channels (subscription, feed, state)
+    select subscriptions.id, feeds.id, subscriptions.state from subscriptions cross join feeds
+    where feeds.feed <> ${OPERATIONS} ${wanted}
+    on conflict do nothing`.execute(transaction);
+  return numAffectedRows !== 0n;
 }
 
 /**
@@ -41,44 +42,24 @@ export async function addChannels(db: Kysely<Schema>, now: number): Promise<void
  */
 export async function addOperationsChannel(
   transaction: Transaction<Schema>,
-  {
-    id: subscription,
-    definition,
-    state,
-  }: Pick<Selectable<SubscriptionsTable>, 'id' | 'definition' | 'state'>,
+  { id, definition, state }: Pick<Selectable<SubscriptionsTable>, 'id' | 'definition' | 'state'>,
   now: number,
 ): Promise<void> {
   if (!namesOperations(JSON.parse(definition ?? '{}') as Selection)) return;
-  await transaction
-    .insertInto('feeds')
-    .values({ feed: OPERATIONS, next_block: 0, opened_at: now })
-    .onConflict((conflict) => conflict.column('feed').doNothing())
-    .execute();
-  const { id: feed } = await transaction
-    .selectFrom('feeds')
-    .select('id')
-    .where('feed', '=', OPERATIONS)
-    .executeTakeFirstOrThrow();
+  await sql`insert into feeds (feed, next_block, opened_at) values (${OPERATIONS}, 0, ${now})
+    on conflict do nothing`.execute(transaction);
   // All of its events have block 0. A purge goes up to the oldest kept block.
-  await transaction
-    .insertInto('blocks')
-    .values({ feed, number: 0, hash: null })
-    .onConflict((conflict) => conflict.columns(['feed', 'number']).doNothing())
-    .execute();
-  await transaction
-    .insertInto('channels')
-    .values({ subscription, feed, state })
-    .onConflict((conflict) => conflict.columns(['feed', 'subscription']).doNothing())
-    .execute();
+  await sql`insert into blocks (feed, number) select id, 0 from feeds where feed = ${OPERATIONS}
+    on conflict do nothing`.execute(transaction);
+  await sql`insert into channels (subscription, feed, state)
+    select ${id}, id, ${state} from feeds where feed = ${OPERATIONS}
+    on conflict do nothing`.execute(transaction);
 }
 
 /** Adds the subscription `default` unless it exists. A new database has none until it is needed. */
 export async function addDefault(transaction: Transaction<Schema>, now: number): Promise<void> {
-  await transaction
-    .insertInto('subscriptions')
-    .values({ name: DEFAULT_SUBSCRIPTION, definition: null, secrets: null, created_at: now, changed_at: now })
-    .onConflict((conflict) => conflict.column('name').doNothing())
-    .execute();
+  await sql`insert into subscriptions (name, created_at, changed_at)
+    values (${DEFAULT_SUBSCRIPTION}, ${now}, ${now}) on conflict do nothing`.execute(transaction);
 }
 
 /** Selects channels with their feeds and subscriptions. */
@@ -146,36 +127,28 @@ export async function stopChannel(
   channel: number,
   changedAt: number | undefined,
 ): Promise<boolean> {
-  const row = await joinedChannels(db)
-    .select(['channels.subscription', 'channels.state', 'subscriptions.name', 'definition'])
-    .where('channels.id', '=', channel)
-    .executeTakeFirst();
+  const row = await findChannel(db, channel);
   if (row?.state !== 'active') return false;
   await noteChange(db, row.name);
   if (changedAt !== undefined && (await isChanged(db, channel, changedAt))) return false;
   const { subscription, definition } = row;
-  const isOfApi = definition !== null;
-  if (isOfApi)
-    await db
-      .updateTable('subscriptions')
-      .set({ state: 'gone' })
-      .where('id', '=', subscription)
-      .where('state', '=', 'active')
-      .execute();
-  await db
-    .updateTable('channels')
-    .set({ state: 'gone' })
-    .where('state', '=', 'active')
-    .where(isOfApi ? 'subscription' : 'id', '=', isOfApi ? subscription : channel)
-    .execute();
+  await sql`update subscriptions set state = 'gone'
+    where id = ${subscription} and state = 'active' and definition is not null`.execute(db);
+  const stopped = definition === null ? sql`id = ${channel}` : sql`subscription = ${subscription}`;
+  await sql`update channels set state = 'gone' where state = 'active' and ${stopped}`.execute(db);
   return true;
+}
+
+/** A channel with its feed and its subscription. Undefined while the subscription is being deleted. */
+export async function findChannel(db: Kysely<Schema>, channel: number) {
+  return joinedChannels(db)
+    .select(['feeds.feed', 'channels.state', 'channels.subscription'])
+    .select(['subscriptions.name', 'subscriptions.definition', 'subscriptions.changed_at'])
+    .where('channels.id', '=', channel)
+    .executeTakeFirst();
 }
 
 /** Whether the subscription of a channel was changed at another time than this, or is being deleted. */
 export async function isChanged(db: Kysely<Schema>, channel: number, changedAt: number): Promise<boolean> {
-  const row = await joinedChannels(db)
-    .select('changed_at')
-    .where('channels.id', '=', channel)
-    .executeTakeFirst();
-  return row?.changed_at !== changedAt;
+  return (await findChannel(db, channel))?.changed_at !== changedAt;
 }

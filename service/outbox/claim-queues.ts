@@ -27,8 +27,6 @@ export interface ClaimedDelivery {
   event: number;
   eventId: string;
   type: string;
-  /** Decimal; empty for events of the registry itself. */
-  tokenId: string;
   /** 1 for the first attempt. */
   attempt: number;
   /** The request body, exactly as it is sent. */
@@ -37,6 +35,21 @@ export interface ClaimedDelivery {
   recordedAt: number;
   /** Its place in a trace, as a `traceparent`. */
   trace: string;
+}
+
+/** The recorded part of an attempt. */
+export interface AttemptRecord {
+  attemptedAt: number;
+  milliseconds: number;
+  status: number | undefined;
+  /** Undefined on success. */
+  error: string | undefined;
+}
+
+/** An event that was sent, and the outcome. */
+export interface Attempted {
+  delivery: ClaimedDelivery;
+  attempt: AttemptRecord;
 }
 
 /** The channel to claim from, and the terms of the lease. */
@@ -51,11 +64,8 @@ export interface Claim {
   leaseMs: number;
 }
 
-/** `until`: the end of the lease. `further`: how many events of a queue may follow its first. */
-type ClaimValues = Claim & { until: number; further: number };
-
-const claimDue = compiled((db, values: ClaimValues, engine) => {
-  const { channel, lease, limit, now, until, leaseMs, perQueue, further } = values;
+const claimDue = compiled((db, claim: Claim & { until: number }, engine) => {
+  const { channel, lease, limit, now, until, leaseMs, perQueue } = claim;
   return (
     db
       // PostgreSQL evaluates a common table expression once; it might evaluate a subquery once per row.
@@ -78,7 +88,8 @@ const claimDue = compiled((db, values: ClaimValues, engine) => {
         first_attempted_at: sql<number>`case when ${IS_LOST_FIRST} then next_attempt_at - ${leaseMs}
           else coalesce(first_attempted_at, next_attempt_at) end`,
         sent_to: POSSIBLY_SENT_TO,
-        claimed_to: sql<number>`case when tail - head < ${perQueue} then tail else head + ${further} end`,
+        claimed_to: sql<number>`case when tail < head + ${perQueue} then tail
+          else head + ${perQueue} - 1 end`,
       }))
       .where('channel', '=', channel)
       .where('token', 'in', (eb) => eb.selectFrom('due').select('due.token'))
@@ -96,11 +107,9 @@ const claimedDeliveries = compiled(
   (db, { channel, lease, tokens }: { channel: number; lease: string; tokens: number[] }) =>
     waitingDeliveries(db)
       .innerJoin('events', 'events.id', 'deliveries.event')
-      .innerJoin('tokens', 'tokens.id', 'queues.token')
       .select(['events.id as event', 'events.event_id as eventId', 'events.type', 'events.body'])
       .select(['events.recorded_at as recordedAt', 'events.trace'])
-      .select(['queues.token', 'tokens.token_id as tokenId', 'queues.attempts'])
-      .select('queues.first_attempted_at as firstAttemptedAt')
+      .select(['queues.token', 'queues.attempts', 'queues.first_attempted_at as firstAttemptedAt'])
       .where('queues.channel', '=', channel)
       .where('queues.token', 'in', tokens)
       .where('queues.lease', '=', lease)
@@ -114,13 +123,10 @@ const claimedDeliveries = compiled(
  * are not empty, so the cost does not grow with the backlog. A claim that is never settled falls due again
  * when its lease ends. Concurrent processes skip each other's rows.
  */
-export async function claimQueues(
-  db: Kysely<Schema>,
-  { channel, lease, limit, perQueue, now, leaseMs }: Claim,
-): Promise<ClaimedQueue[]> {
-  const until = now + leaseMs;
-  const values = { channel, lease, limit, now, until, leaseMs, perQueue, further: perQueue - 1 };
-  const { rows: claimed } = await claimDue(db, values);
+export async function claimQueues(db: Kysely<Schema>, claim: Claim): Promise<ClaimedQueue[]> {
+  const { channel, lease, now } = claim;
+  const until = now + claim.leaseMs;
+  const { rows: claimed } = await claimDue(db, { ...claim, until });
   if (claimed.length === 0) return [];
   const tokens = claimed.map(({ token }) => token);
   const { rows } = await claimedDeliveries(db, { channel, lease, tokens });
@@ -309,11 +315,8 @@ export async function changeSink(
   { channel, sinkHash, now }: { channel: number; sinkHash: string; now: number },
 ): Promise<void> {
   await database.db.transaction().execute(async (transaction) => {
-    await transaction
-      .updateTable('channels')
-      .set({ sink_hash: sinkHash, failing_since: null })
-      .where('id', '=', channel)
-      .execute();
+    await sql`update channels set sink_hash = ${sinkHash}, failing_since = null
+      where id = ${channel}`.execute(transaction);
     await endPauses(database, transaction, { channel, isNewSink: true, now });
   });
 }

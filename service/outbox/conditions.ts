@@ -11,10 +11,10 @@ import {
   subjectOfSubscription,
   type Condition,
 } from '../events/conditions';
-import { wantsOperation } from '../events/select-events';
+import { wantsOperation, type Selection } from '../events/select-events';
 import { holdChanges } from './changes';
-import { channelKeysOf, channelsOf, DEFAULT_SUBSCRIPTION, joinedChannels } from './channels';
-import type { ClaimedDelivery } from './claim-queues';
+import { channelKeysOf, channelsOf, DEFAULT_SUBSCRIPTION, findChannel, joinedChannels } from './channels';
+import type { Attempted } from './claim-queues';
 import { registryOfFeed } from './feeds';
 import { enqueue, insertEvents, keyIn, keysOfTokens } from './stored-events';
 
@@ -95,16 +95,13 @@ export async function noteSight(
     // one is not.
     if (storedBy(observer, await readConditions(transaction)) !== storedBy(observer, seen)) return NOTHING;
     const begun = changes.begun.slice(0, MOST_AT_ONCE);
-    for (const condition of begun) await begin(transaction, observer, condition, now);
+    for (const condition of begun) await begin(transaction, { ...condition, observer }, now);
     for (const { what, subject, detail } of changes.changed)
-      await transaction
-        .updateTable('conditions')
-        .set({ detail: JSON.stringify(detail) })
-        .where((eb) => eb.and({ what, subject, observer }))
-        .execute();
+      await sql`update conditions set detail = ${JSON.stringify(detail)}
+        where what = ${what} and subject = ${subject} and observer = ${observer}`.execute(transaction);
     // An end is not told before the condition that follows on it has begun.
     const ended = changes.begun.length > begun.length ? [] : changes.ended.slice(0, MOST_AT_ONCE);
-    for (const condition of ended) await end(transaction, observer, condition, now);
+    for (const condition of ended) await end(transaction, { ...condition, observer }, now);
     return { ...changes, begun, ended };
   });
 }
@@ -148,19 +145,12 @@ export async function forgetConditions(
 }
 
 /** Stores a condition. Its event is queued unless another observer sees the condition already. */
-async function begin(
-  db: Transaction<Schema>,
-  observer: string,
-  condition: Condition,
-  now: number,
-): Promise<void> {
-  const { what, subject, since, detail } = condition;
+async function begin(db: Transaction<Schema>, condition: SeenCondition, now: number): Promise<void> {
+  const { what, subject, observer, since, detail } = condition;
   const isKnown = await isSeen(db, subject, (kind) => kind === what);
-  await db
-    .insertInto('conditions')
-    .values({ what, subject, observer, since, detail: JSON.stringify(detail) })
-    .onConflict((conflict) => conflict.columns(['what', 'subject', 'observer']).doNothing())
-    .execute();
+  await sql`insert into conditions (what, subject, observer, since, detail)
+    values (${what}, ${subject}, ${observer}, ${since}, ${JSON.stringify(detail)})
+    on conflict do nothing`.execute(db);
   if (observer !== OPERATIONS && !isKnown) await tell(db, beginOf(what), condition, now);
 }
 
@@ -168,17 +158,10 @@ async function begin(
  * Removes a condition. The event of its end is queued unless another observer still sees the condition, or
  * another one of the same subject has followed on it.
  */
-async function end(
-  db: Transaction<Schema>,
-  observer: string,
-  condition: Condition,
-  now: number,
-): Promise<void> {
-  const { what, subject } = condition;
-  await db
-    .deleteFrom('conditions')
-    .where((eb) => eb.and({ what, subject, observer }))
-    .execute();
+async function end(db: Transaction<Schema>, condition: SeenCondition, now: number): Promise<void> {
+  const { what, subject, observer } = condition;
+  await sql`delete from conditions
+    where what = ${what} and subject = ${subject} and observer = ${observer}`.execute(db);
   const suffix = endOf(what);
   if (observer === OPERATIONS || suffix === undefined) return;
   if (!(await isSeen(db, subject, (kind) => endOf(kind) === suffix))) await tell(db, suffix, condition, now);
@@ -213,37 +196,29 @@ async function tell(
   const channels = await channelsOf(db, OPERATIONS);
   const wanting = channels.filter(
     ({ subscription, definition }) =>
-      subjectOfSubscription(subscription) !== subject && wantsOperation(definition ?? '{}', event.type),
+      subjectOfSubscription(subscription) !== subject &&
+      wantsOperation(JSON.parse(definition ?? '{}') as Selection, event.type),
   );
   const [first] = wanting;
   if (first === undefined) return;
   const token = keyIn(await keysOfTokens(db, first.feed, [subject]), subject);
   const at = { blockNumber: 0, blockHash: '', blockLogIndex: 0 };
-  const keys = await insertEvents(db, first.feed, [{ cloudEvent: event, token, at }], now);
-  const key = keys.get(event.id);
+  const [key] = (await insertEvents(db, first.feed, [{ cloudEvent: event, token, at }], now)).values();
+  // It was told before.
   if (key === undefined) return;
-  await enqueue(
-    db,
-    wanting.map(({ channel }) => ({ channel, token, event: key })),
-    now,
-  );
+  const queued = wanting.map(({ channel }) => ({ channel, token, event: key }));
+  await enqueue(db, queued, now);
 }
 
 /**
- * Ends the trouble of a subscription with its sink, in the transaction that pauses or resumes it. Call
+ * Ends the trouble of a subscription with its sink, in the transaction that resumes it. Call
  * `holdChanges` or `noteChange` before.
  */
 export async function endTrouble(db: Transaction<Schema>, subscription: string, now: number): Promise<void> {
   const subject = subjectOfSubscription(subscription);
-  for (const { observer, ...condition } of await readConditions(db))
+  for (const condition of await readConditions(db))
     if (condition.subject === subject && endOf(condition.what) === 'subscription_recovered')
-      await end(db, observer, condition, now);
-}
-
-/** An event that is given up, with its last attempt. */
-interface Letter {
-  delivery: ClaimedDelivery;
-  attempt: { status: number | undefined; error: string | undefined };
+      await end(db, condition, now);
 }
 
 /**
@@ -253,21 +228,19 @@ interface Letter {
 export async function tellOfChannel(
   db: Transaction<Schema>,
   channel: number,
-  { isGone, letters }: { isGone: boolean; letters: readonly Letter[] },
+  { isGone, letters }: { isGone: boolean; letters: readonly Attempted[] },
   now: number,
 ): Promise<void> {
   if (!isGone && letters.length === 0) return;
-  const row = await joinedChannels(db)
-    .select(['feeds.feed', 'subscriptions.name as subscription'])
-    .where('channels.id', '=', channel)
-    .executeTakeFirst();
+  const row = await findChannel(db, channel);
   // The subscription is being deleted.
   if (row === undefined) return;
-  const { feed, subscription } = row;
+  const { feed, name: subscription } = row;
   const observer = registryOfFeed(feed);
-  const about = { subject: subjectOfSubscription(subscription), since: now, detail: { subscription } };
-  if (isGone) await begin(db, observer, { what: 'subscription_gone', ...about }, now);
-  if (letters.length > 0) await begin(db, observer, { what: 'dead_letters', ...about }, now);
+  const detail = { subscription };
+  const about = { observer, subject: subjectOfSubscription(subscription), since: now, detail };
+  if (isGone) await begin(db, { what: 'subscription_gone', ...about }, now);
+  if (letters.length > 0) await begin(db, { what: 'dead_letters', ...about }, now);
   if (feed === OPERATIONS) return;
   for (const { delivery, attempt } of letters) {
     const { eventId: event, type: eventType, attempt: attempts } = delivery;

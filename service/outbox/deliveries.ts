@@ -3,7 +3,7 @@ import { inBatches } from '../database/batches';
 import type { Schema } from '../database/schema';
 import { channelKeysOf } from './channels';
 import { findDeliveredFeeds, registryOfFeed } from './feeds';
-import { bytesOfId, HIGHEST_KEY, idOf, idOfBytes, isEventId, waitingDeliveries } from './stored-events';
+import { bytesOfId, HIGHEST_KEY, idOf, idOfBytes, waitingDeliveries } from './stored-events';
 
 /**
  * Where an event is in a subscription:
@@ -76,7 +76,6 @@ const HAS_FAILED = sql<boolean>`queues.attempts > case when queues.lease is null
  * same event. The feed that was opened last comes first.
  */
 export async function deliveriesOfEvent(db: Kysely<Schema>, eventId: string): Promise<StoredEvent[]> {
-  if (!isEventId(eventId)) return [];
   const rows = await selectEvents(db)
     .where('events.event_id', '=', bytesOfId(eventId))
     .orderBy('feeds.opened_at', 'desc')
@@ -104,8 +103,9 @@ export async function listEvents(
   wanted: EventsWanted,
 ): Promise<{ events: StoredEvent[]; next: number | undefined }> {
   const { limit, own, registry } = wanted;
-  const channels = own && (await channelKeysOf(db, await findDeliveredFeeds(db, registry), own));
-  const rows = await newestEvents(db, await feedsFor(db, wanted), {
+  const names = await findDeliveredFeeds(db, registry);
+  const channels = own && (await channelKeysOf(db, names, own));
+  const rows = await newestEvents(db, await feedKeysOf(db, names), {
     ...wanted,
     among: channels && enqueuedFor(db, channels),
     limit: limit && limit + 1,
@@ -167,12 +167,11 @@ const MOST_EVENTS = 2_000;
  * bounded number of events, so a page may be short, or empty, although another follows.
  */
 export async function listDeliveries(db: Kysely<Schema>, wanted: DeliveriesWanted): Promise<DeliveriesPage> {
-  const { after = { event: HIGHEST_KEY, channel: 0 }, limit, states } = wanted;
+  const { after = { event: HIGHEST_KEY, channel: 0 }, limit, states, own, subscription } = wanted;
   const names = await findDeliveredFeeds(db, wanted.registry);
-  const { own, subscription } = wanted;
   const named = subscription === undefined ? own : [subscription].filter((one) => own?.includes(one) ?? true);
   const channels = await channelKeysOf(db, names, named);
-  const feeds = await feedsFor(db, wanted);
+  const feeds = await feedKeysOf(db, names);
   const isOfFew = wanted.tokenId !== undefined || wanted.eventId !== undefined;
   const undelivered = isOfFew ? undefined : await undeliveredIn(db, channels, states, after.event);
   // What others have must not fill the pages of an owner.
@@ -205,8 +204,9 @@ function orNone<T>(values: readonly T[], none: T): readonly T[] {
   return values.length > 0 ? values : [none];
 }
 
-/** Counted, because PostgreSQL could hash the whole table for `exists`. */
-const ATTEMPTS_OF_EVENT = sql<number>`(select count(*) from attempts where attempts.event = events.id)`;
+/** Attempts are counted, because PostgreSQL could hash the whole table for `exists`. */
+const IS_SHOWN = sql<boolean>`(events.orphaned_at is null
+  or (select count(*) from attempts where attempts.event = events.id) > 0)`;
 
 /**
  * Reads the newest events of these feeds, from a key on, without those that only clients may have that fetch.
@@ -217,33 +217,30 @@ function newestEvents(
   feeds: readonly number[],
   {
     tokenId,
-    eventId = '',
+    eventId,
     from = HIGHEST_KEY,
     among,
     limit,
   }: EventsWanted & { among?: Expression<number> | undefined },
 ): Promise<EventRow[]> {
   return selectEvents(db)
-    .where('feeds.id', 'in', orNone(feeds, 0))
+    .where('feeds.id', 'in', feeds)
     .where('events.id', '<=', from)
     .where('events.audience', '<>', 'fetching')
-    .where((eb) => eb.or([eb('events.orphaned_at', 'is', null), eb(ATTEMPTS_OF_EVENT, '>', 0)]))
+    .where(IS_SHOWN)
     .$if(among !== undefined, (query) => query.where('events.id', 'in', among ?? []))
     .$if(tokenId !== undefined, (query) =>
-      query.where('tokens.feed', 'in', orNone(feeds, 0)).where('tokens.token_id', '=', tokenId ?? ''),
+      query.where('tokens.feed', 'in', feeds).where('tokens.token_id', '=', tokenId ?? ''),
     )
-    .$if(isEventId(eventId), (query) => query.where('events.event_id', '=', bytesOfId(eventId)))
+    .$if(eventId !== undefined, (query) => query.where('events.event_id', '=', bytesOfId(eventId ?? '')))
     .orderBy('events.id', 'desc')
     .$if(limit !== undefined, (query) => query.limit(limit ?? 0))
     .execute();
 }
 
-/** Keys of the current feeds that may have such events. */
-async function feedsFor(db: Kysely<Schema>, { registry, eventId }: EventsWanted): Promise<number[]> {
-  // Only UUIDs are stored.
-  const names = eventId === undefined || isEventId(eventId) ? await findDeliveredFeeds(db, registry) : [];
+async function feedKeysOf(db: Kysely<Schema>, names: readonly string[]): Promise<number[]> {
   const rows = await db.selectFrom('feeds').select('id').where('feed', 'in', orNone(names, '')).execute();
-  return rows.map(idOf);
+  return [...orNone(rows.map(idOf), 0)];
 }
 
 /** Waiting deliveries that are read for a page. Of more, those of the newest events are sought first. */

@@ -3,8 +3,7 @@ import { CursorExpiredError, RequestError } from '../base/errors';
 import type { RegistryName } from '../base/registry-name';
 import type { Schema } from '../database/schema';
 import { RETRACTED_TYPE, sourceOf, type CloudEvent } from '../events/cloud-event';
-import { OPERATIONS } from '../events/conditions';
-import { namesOperations, type EventRules } from '../events/select-events';
+import type { EventRules } from '../events/select-events';
 import { registryOfFeed } from './feeds';
 import type { Cursors, StreamPlace } from './stream-cursor';
 
@@ -91,11 +90,7 @@ export async function readStream(
   { current }: Streams,
   { after, rules, limit }: Fetched,
 ): Promise<StreamPage> {
-  const { source } = rules.selection;
-  const sources = [source, ...(namesOperations(rules.selection) ? [`urn:service:${OPERATIONS}`] : [])];
-  const isSelected = ({ registry }: Stream): boolean =>
-    rules.mayHave(sourceOf(registry)) && (source === undefined || sources.includes(sourceOf(registry)));
-  const streams = current.filter(isSelected);
+  const streams = current.filter(({ registry }) => rules.mayHave(sourceOf(registry)));
   const start = beginningOf(cursors, streams, after);
   expectKept(cursors, start, streams);
   const positions = new Map(start.positions);
@@ -120,10 +115,9 @@ export async function readStream(
         room.events--;
         room.bytes -= row.body.length + cursor.length;
       }
-      room.rows -= Math.max(rows.length, LEAST_STEP);
-      const isRead = positionIn(stream) === (rows.at(-1)?.position ?? positionIn(stream));
       // Some positions have no event.
-      if (isRead && rows.length < most) positions.set(feed, Math.max(last, positionIn(stream)));
+      if (rows.length < most && !isFull()) positions.set(feed, last);
+      room.rows -= Math.max(rows.length, LEAST_STEP);
     }
   // A purge may have removed events while they were read.
   const looked = streams.filter((one) => positionIn(one) > (start.positions.get(one.feed) ?? 0));

@@ -156,21 +156,18 @@ export async function moveCursor(
 
 /**
  * Locks a feed's row. Every transaction that puts events into several of its queues, or takes them out, calls
- * this first.
- *
- * @returns the last block whose old events were purged, null if none were, and the highest position of these.
+ * this first. Returns how far its old events were purged.
  */
 export async function lockFeed(
   db: Transaction<Schema>,
   feed: number,
-): Promise<{ upTo: number | null; position: number }> {
-  const { purged_up_to: upTo, purged_position: position } = await db
+): Promise<Pick<Selectable<FeedsTable>, 'purged_up_to' | 'purged_position'>> {
+  return db
     .updateTable('feeds')
     .set((eb) => ({ held: eb.ref('held') }))
     .where('id', '=', feed)
     .returning(['purged_up_to', 'purged_position'])
     .executeTakeFirstOrThrow();
-  return { upTo, position };
 }
 
 /** Stores the hashes of the blocks and deletes those of blocks before `oldest`. */

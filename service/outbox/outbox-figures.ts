@@ -39,13 +39,10 @@ export async function outboxFiguresOf(
     .where('feeds.feed', 'in', feeds)
     .orderBy('feeds.feed')
     .execute();
-  return rows.map(({ feed, nextBlock, waiting, oldest, deadLetters, orphaned }) => ({
+  return rows.map(({ feed, oldest, ...figures }) => ({
+    ...figures,
     registry: registryOfFeed(feed),
-    nextBlock,
-    waiting: Number(waiting),
-    oldestWaitingSince: oldest === null ? undefined : Number(oldest),
-    deadLetters: Number(deadLetters),
-    orphaned: Number(orphaned),
+    oldestWaitingSince: oldest ?? undefined,
   }));
 }
 
@@ -62,7 +59,7 @@ export async function undeliveredOf(
     .selectFrom('channels')
     .innerJoin('events', 'events.feed', 'channels.feed')
     .select((eb) => [
-      eb.fn.countAll().as('toFill'),
+      eb.fn.countAll<number>().as('toFill'),
       waitingIn(channels).as('waiting'),
       lettersIn(channels).as('deadLetters'),
     ])
@@ -71,24 +68,24 @@ export async function undeliveredOf(
     .where('events.audience', '=', 'all')
     .where('events.orphaned_at', 'is', null)
     .executeTakeFirstOrThrow();
-  return (owner === null ? Number(toFill) : 0) + Number(waiting) + Number(deadLetters);
+  return (owner === null ? toFill : 0) + waiting + deadLetters;
 }
 
-const DELIVERED_ORPHANS = sql<number | string>`(select count(*) from orphans
+const DELIVERED_ORPHANS = sql<number>`(select count(*) from orphans
   where feed = feeds.id and outcome = 'delivered' and mined_again_in is null)`;
 
 /** The least time lets SQLite use the index of queues that are not empty. */
 function waitingIn(channels: Expression<unknown>) {
-  return sql<number | string>`(select coalesce(sum(tail - head + 1), 0) from queues
+  return sql<number>`(select cast(coalesce(sum(tail - head + 1), 0) as bigint) from queues
     where channel in ${channels} and next_attempt_at >= 0)`;
 }
 
 /** The event at the head of a queue is due since then, or was first attempted then. */
 function oldestIn(channels: Expression<unknown>) {
-  return sql<number | string | null>`(select min(coalesce(first_attempted_at, next_attempt_at)) from queues
+  return sql<number | null>`(select min(coalesce(first_attempted_at, next_attempt_at)) from queues
     where channel in ${channels} and next_attempt_at >= 0)`;
 }
 
 function lettersIn(channels: Expression<unknown>) {
-  return sql<number | string>`(select count(*) from dead_letters where channel in ${channels})`;
+  return sql<number>`(select count(*) from dead_letters where channel in ${channels})`;
 }

@@ -3,9 +3,11 @@ import { type Time, pause } from '../base/time';
 import { untilNothingIsLeft } from '../database/batches';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
+import { toCloudEvent, tokenKeyOf, type RegistryIdentity } from '../events/cloud-event';
+import type { RegistryEvent } from '../registry/registry-event';
 import { channelKeysOf } from './channels';
 import { lockFeed } from './feeds';
-import { eventsAfter, idOf, startOf } from './stored-events';
+import { eventsAfter, idOf, insertEvents, keyIn, keysOfTokens, startOf } from './stored-events';
 
 /** Events per transaction. Transactions are short because a running service waits for each. */
 const BATCH = 100;
@@ -136,14 +138,10 @@ async function remove(
         .where('token', 'in', [...new Set(gone.map(({ token }) => token))])
         .where('event', 'in', keys)
         .execute();
-    await transaction
-      .updateTable('feeds')
-      .set({
-        purged_up_to: Math.max(purged.upTo ?? 0, ...gone.map(({ block_number }) => block_number)),
-        purged_position: Math.max(purged.position, ...gone.map(({ position }) => position ?? 0)),
-      })
-      .where('id', '=', key)
-      .execute();
+    const upTo = Math.max(purged.purged_up_to ?? 0, ...gone.map(({ block_number }) => block_number));
+    const position = Math.max(purged.purged_position, ...gone.map((event) => event.position ?? 0));
+    await sql`update feeds set purged_up_to = ${upTo}, purged_position = ${position}
+      where id = ${key}`.execute(transaction);
     return gone.length;
   });
 }
@@ -164,6 +162,55 @@ function isDone(channels: readonly number[], before: number) {
     and not exists (select 1 from channels where id ${ofFeed} and fill_block is not null)
     and not exists (select 1 from attempts where event = events.id and attempted_at >= ${before})
     and not exists (select 1 from events as originals where originals.id = events.original)`;
+}
+
+/**
+ * Stores events again that were removed because they were old, without enqueueing them. Events that are still
+ * stored are left as they are.
+ *
+ * @param range its blocks are complete afterwards: the last removed event is then before `fromBlock`.
+ * @returns false, and changes nothing, if the last removed event is not in the range: meanwhile others were
+ *   removed or restored.
+ */
+export async function restoreEvents(
+  { db }: Database,
+  feed: number,
+  registry: RegistryIdentity,
+  range: { events: readonly RegistryEvent[]; fromBlock: number; toBlock: number },
+  now: number,
+): Promise<boolean> {
+  return db.transaction().execute(async (transaction) => {
+    const { fromBlock, toBlock } = range;
+    const { numAffectedRows } =
+      await sql`update feeds set purged_up_to = ${fromBlock > 0 ? fromBlock - 1 : null}
+      where id = ${feed} and purged_up_to between ${fromBlock} and ${toBlock}`.execute(transaction);
+    if (numAffectedRows === 0n) return false;
+    const stored = await transaction
+      .selectFrom('events')
+      .select(['block_number', 'log_index'])
+      .where('feed', '=', feed)
+      .where((eb) => eb.between('block_number', fromBlock, toBlock))
+      // Orphans and retractions have the positions of blocks that were removed.
+      .where('audience', '=', 'all')
+      .where('orphaned_at', 'is', null)
+      .execute();
+    const known = new Set(stored.map(({ block_number, log_index }) => `${block_number}:${log_index}`));
+    const missing = range.events.filter(
+      ({ blockNumber, blockLogIndex }) => !known.has(`${blockNumber}:${blockLogIndex}`),
+    );
+    const tokens = await keysOfTokens(transaction, feed, missing.map(tokenKeyOf));
+    const events = missing.map((event) => ({
+      cloudEvent: toCloudEvent(event, registry),
+      token: keyIn(tokens, tokenKeyOf(event)),
+      at: event,
+      // They are as old as others of their blocks: the removal of old events ends at the first that are not.
+      recordedAt: Math.min(now, event.blockTimestamp * 1_000),
+      // They were in the stream when they were recorded first.
+      isUnfetched: true,
+    }));
+    await insertEvents(transaction, feed, events, now);
+    return true;
+  });
 }
 
 /** Queues per transaction. Transactions are short because a running service waits for each. */
@@ -190,12 +237,9 @@ export async function removeQueues(
           .execute();
         if (queues.length === 0) return 0;
         const tokens = queues.map(({ token }) => token);
-        for (const table of ['deliveries', 'queues'] as const)
-          await transaction
-            .deleteFrom(table)
-            .where('channel', '=', channel)
-            .where('token', 'in', tokens)
-            .execute();
+        for (const table of ['deliveries', 'queues'])
+          await sql`delete from ${sql.table(table)}
+            where channel = ${channel} and token in (${sql.join(tokens)})`.execute(transaction);
         return queues.length;
       });
     await untilNothingIsLeft(removeSome, signal);

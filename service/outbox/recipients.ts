@@ -22,11 +22,8 @@ export interface Recipients {
   channelsFor(event: CloudEvent): number[];
 }
 
-/** The settings select no events. */
-const WANTS_ALL: EventRules = {
-  ...{ selection: {}, wants: () => true, hasRetractions: false },
-  ...{ isScoped: false, mayHave: () => true },
-};
+/** The definition of a subscription that selects all events, as that of the settings does. */
+const EVERYTHING = JSON.stringify({ config: { startFrom: 'beginning', retractions: false } });
 
 /** The rules of a feed's channels. They are read once, and then only those that change. */
 class FeedRules {
@@ -39,22 +36,20 @@ class FeedRules {
   async update(db: Transaction<Schema>, feed: number, version: number): Promise<void> {
     const { subjects } = await changesSince(db, this.version, version);
     const changed = await readChannels(db, feed, subjects);
-    for (const name of subjects ?? this.#channels.keys()) this.#remove(name);
+    for (const name of subjects ?? this.#channels.keys()) {
+      const channel = this.#channels.get(name);
+      if (channel === undefined) continue;
+      this.#channels.delete(name);
+      this.byChannel.delete(channel);
+      this.index.delete(channel);
+    }
     for (const { id, name, definition } of changed) {
-      const rules = definition === null ? WANTS_ALL : compileRules(definition);
+      const rules = compileRules(definition ?? EVERYTHING);
       this.#channels.set(name, id);
       this.byChannel.set(id, rules);
       this.index.set(id, rules.selection);
     }
     this.version = version;
-  }
-
-  #remove(name: string): void {
-    const channel = this.#channels.get(name);
-    if (channel === undefined) return;
-    this.#channels.delete(name);
-    this.byChannel.delete(channel);
-    this.index.delete(channel);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Transaction } from 'kysely';
+import { sql, type Transaction } from 'kysely';
 import { traceOfEvent } from '../base/trace';
 import { compiled } from '../database/compiled';
 import type { Database } from '../database/database';
@@ -97,20 +97,17 @@ interface Recognised extends NewEvent {
   orphan: Orphan | undefined;
 }
 
-/** Keys of the event's row and, where it was orphaned, of the row that announces it again. */
-interface Rows {
-  key: number;
-  again: number | undefined;
-}
-
 /**
  * The entries of an event in the queues of the channels that want it. A channel that has it already gets
  * none, and one for which it was retracted gets the further announcement.
+ *
+ * @param event `key`: of its row; `again`: where it was orphaned, of the row that announces it again.
  */
 export function entriesFor(
-  { token, orphan, key, again }: Pick<Recognised, 'token' | 'orphan'> & Rows,
+  event: Pick<Recognised, 'token' | 'orphan'> & { key: number; again: number | undefined },
   channels: readonly number[],
 ): Enqueued[] {
+  const { token, orphan, key, again } = event;
   return channels.flatMap((channel) => {
     if (orphan?.retractedFor.has(channel)) return again === undefined ? [] : { channel, token, event: again };
     return orphan?.deliveredTo.has(channel) ? [] : { channel, token, event: key };
@@ -149,14 +146,9 @@ async function mineAgain(
     })
     .where('id', '=', orphan.key)
     .execute();
-  await db
-    .updateTable('orphans')
-    .set({ mined_again_in: blockNumber })
-    .where('feed', '=', feed)
-    .where('event_id', '=', bytesOfId(cloudEvent.id))
-    .where('outcome', '=', 'delivered')
-    .where('mined_again_in', 'is', null)
-    .execute();
+  await sql`update orphans set mined_again_in = ${blockNumber}
+    where feed = ${feed} and event_id = ${bytesOfId(cloudEvent.id)}
+      and outcome = 'delivered' and mined_again_in is null`.execute(db);
 }
 
 /** An event whose block was orphaned. Subscribers, or those who fetch, may have it. */

@@ -1,15 +1,16 @@
-import type { Kysely, Selectable, Transaction } from 'kysely';
+import { sql, type Kysely, type Selectable, type Transaction } from 'kysely';
 import type { RegistryName } from '../base/registry-name';
 import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
 import type { QueuesTable, Schema } from '../database/schema';
-import { aboutOf } from '../events/cloud-event';
-import { isOfBlock, retract, retractedAmong } from './announcements';
+import { aboutOf, RETRACTED_TYPE } from '../events/cloud-event';
+import { retract, retractedAmong } from './announcements';
 import { recipientsOf } from './recipients';
 import { keepBlocks, moveCursor, registryOfFeed, type KeptBlock, type OpenFeed } from './feeds';
 import {
   attemptsOf,
   eventsAfter,
+  forgetLetters,
   idOf,
   idOfBytes,
   startOf,
@@ -59,7 +60,8 @@ export async function rewindFeed(
     const { rules } = await recipientsOf(database, transaction, feed);
     const rows = await eventsAfter(transaction, feed, startOf(ancestor.number + 1))
       .where('orphaned_at', 'is', null)
-      .where(isOfBlock)
+      // A retraction names a block but is not an event in it.
+      .where('type', '<>', RETRACTED_TYPE)
       .execute();
     const tokens = [...new Set(rows.map(({ token }) => token))];
     const channels = [...rules.keys()].sort((left, right) => left - right);
@@ -72,22 +74,14 @@ export async function rewindFeed(
       for (const event of await removeFromQueue(transaction, queue, orphans, now))
         cutOff.push({ event, channel: queue.channel, isDelivered: false });
     for (const channel of new Set(queues.map((queue) => queue.channel)))
-      await inBatches([...orphans], (some) =>
-        transaction
-          .deleteFrom('dead_letters')
-          .where('channel', '=', channel)
-          .where('event', 'in', some)
-          .execute(),
-      );
+      await forgetLetters(transaction, channel, [...orphans]);
     const retracting = channels.filter((channel) => rules.get(channel)?.hasRetractions);
     await retract(transaction, feed, rows, retracting, cutOff, now);
     const rewound = await recordOrphans(transaction, feed, rows, [...attempts, ...cutOff], now);
-    await refillFrom(transaction, feed, ancestor.number);
-    await transaction
-      .deleteFrom('blocks')
-      .where('feed', '=', feed)
-      .where('number', '>', ancestor.number)
-      .execute();
+    // Channels that were filled beyond the block are filled again from there.
+    await sql`update channels set fill_block = ${ancestor.number}, fill_index = null
+      where feed = ${feed} and fill_block > ${ancestor.number}`.execute(transaction);
+    await sql`delete from blocks where feed = ${feed} and number > ${ancestor.number}`.execute(transaction);
     await keepBlocks(transaction, feed, [ancestor], 0);
     await moveCursor(transaction, open, ancestor.number + 1);
     return rewound;
@@ -140,16 +134,6 @@ async function recordOrphans(
       return { eventId: idOfBytes(event_id), type, ...aboutOf(body), blockNumber, outcome };
     }),
   };
-}
-
-/** Channels that were filled beyond the block are filled again from there. */
-async function refillFrom(db: Transaction<Schema>, feed: number, block: number): Promise<void> {
-  await db
-    .updateTable('channels')
-    .set({ fill_block: block, fill_index: null })
-    .where('feed', '=', feed)
-    .where('fill_block', '>', block)
-    .execute();
 }
 
 /** A token queue as it is stored. */
@@ -213,31 +197,20 @@ async function removeFromQueue(
   if (removed.length === 0) return [];
   const maySent = (position: number): boolean => position <= sentTo || (position === head && attempts > 0);
   const cutOff = removed.filter(({ position }) => maySent(position));
-  await db
-    .deleteFrom('deliveries')
-    .where('channel', '=', channel)
-    .where('token', '=', token)
-    .where('position', '>=', head)
-    .execute();
+  await sql`delete from deliveries
+    where channel = ${channel} and token = ${token} and position >= ${head}`.execute(db);
   const left = waiting
     .filter(({ event }) => !unwanted.has(event))
     .map(({ event }, index) => ({ channel, token, position: head + index, event }));
   await inBatches(left, (some) => db.insertInto('deliveries').values(some).execute());
   const isHeadGone = removed[0] === waiting[0];
   const newTail = tail - removed.length;
-  await db
-    .updateTable('queues')
-    .set({
-      tail: newTail,
-      next_attempt_at: newTail < head ? null : isHeadGone ? now : next_attempt_at,
-      lease: null,
-      claimed_to: null,
-      sent_to: sentTo - removed.filter(({ position }) => position <= sentTo).length,
-      ...(isHeadGone && { attempts: 0, first_attempted_at: null }),
-    })
-    .where('channel', '=', channel)
-    .where('token', '=', token)
-    .execute();
+  const nextAt = newTail < head ? null : isHeadGone ? now : next_attempt_at;
+  const newSentTo = sentTo - removed.filter(({ position }) => position <= sentTo).length;
+  const ofHead = isHeadGone ? sql`, attempts = 0, first_attempted_at = null` : sql``;
+  await sql`update queues set tail = ${newTail}, next_attempt_at = ${nextAt}, sent_to = ${newSentTo},
+    lease = null, claimed_to = null${ofHead}
+    where channel = ${channel} and token = ${token}`.execute(db);
   return cutOff.map(({ event }) => event);
 }
 

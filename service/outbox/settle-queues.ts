@@ -5,23 +5,8 @@ import { compiled } from '../database/compiled';
 import type { AttemptsTable, Schema } from '../database/schema';
 import { holdChanges } from './changes';
 import { isChanged, stopChannel } from './channels';
-import { claimQueues, unclaimed, type Claim, type ClaimedDelivery, type ClaimedQueue } from './claim-queues';
+import { claimQueues, unclaimed, type Attempted, type Claim, type ClaimedQueue } from './claim-queues';
 import { tellOfChannel } from './conditions';
-
-/** The recorded part of an attempt. */
-export interface AttemptRecord {
-  attemptedAt: number;
-  milliseconds: number;
-  status: number | undefined;
-  /** Undefined on success. */
-  error: string | undefined;
-}
-
-/** An event that was sent, and the outcome. */
-export interface Attempted {
-  delivery: ClaimedDelivery;
-  attempt: AttemptRecord;
-}
 
 /** The outcome of a claimed queue. If nothing was attempted, the claim does not count. */
 export interface Settlement {
@@ -81,7 +66,9 @@ async function settleQueues(
     await postpone(db, queue, delivered.length, failed, dueAt);
     areDue ||= dueAt <= now;
   }
-  await bury(db, channel, letters, now);
+  for (const { delivery } of letters)
+    await sql`insert into dead_letters (channel, event, died_at, attempts)
+      values (${channel}, ${delivery.event}, ${now}, ${delivery.attempt}) on conflict do nothing`.execute(db);
   await tellOfChannel(db, channel, { isGone, letters }, now);
   const isFailing = rows.some(({ failingSince }) => failingSince !== null);
   await noteHealth(db, channel, settlements, { sentTo, isFailing });
@@ -193,36 +180,11 @@ async function postpone(
   { delivery, attempt }: Attempted,
   dueAt: number,
 ): Promise<void> {
-  await db
-    .updateTable('queues')
-    .set((eb) => ({
-      head: eb('head', '+', delivered),
-      lease: null,
-      claimed_to: null,
-      next_attempt_at: dueAt,
-      ...(delivery.attempt === 1 && { attempts: 1, first_attempted_at: attempt.attemptedAt }),
-    }))
-    .where('channel', '=', channel)
-    .where('token', '=', token)
-    .execute();
-}
-
-async function bury(
-  db: Transaction<Schema>,
-  channel: number,
-  letters: readonly Attempted[],
-  now: number,
-): Promise<void> {
-  const rows = letters.map(({ delivery: { event, attempt: attempts } }) => {
-    return { channel, event, died_at: now, attempts };
-  });
-  await inBatches(rows, (some) =>
-    db
-      .insertInto('dead_letters')
-      .values(some)
-      .onConflict((conflict) => conflict.columns(['channel', 'event']).doNothing())
-      .execute(),
-  );
+  const first = delivery.attempt === 1 ? attempt.attemptedAt : null;
+  await sql`update queues
+    set head = head + ${delivered}, attempts = ${delivery.attempt}, lease = null, claimed_to = null,
+      next_attempt_at = ${dueAt}, first_attempted_at = coalesce(${first}, first_attempted_at)
+    where channel = ${channel} and token = ${token}`.execute(db);
 }
 
 /**
@@ -237,16 +199,12 @@ async function noteHealth(
 ): Promise<void> {
   const hasDelivered = settlements.some(({ delivered }) => delivered.length > 0);
   const firstFailure = settlements.find(({ failed }) => failed)?.failed?.attempt.attemptedAt;
-  if (hasDelivered) {
-    if (isFailing)
-      await db.updateTable('channels').set({ failing_since: null }).where('id', '=', channel).execute();
-  } else if (firstFailure !== undefined)
-    await db
-      .updateTable('channels')
-      .set({ failing_since: firstFailure, ...(sentTo && { sink_hash: sentTo.sinkHash }) })
-      .where('id', '=', channel)
-      .where((eb) => eb.or([eb('failing_since', 'is', null), eb('failing_since', '>', firstFailure)]))
-      .execute();
+  if (hasDelivered && isFailing)
+    await db.updateTable('channels').set({ failing_since: null }).where('id', '=', channel).execute();
+  if (!hasDelivered && firstFailure !== undefined)
+    await sql`update channels
+      set failing_since = ${firstFailure}, sink_hash = coalesce(${sentTo?.sinkHash ?? null}, sink_hash)
+      where id = ${channel} and (failing_since is null or failing_since > ${firstFailure})`.execute(db);
 }
 
 /** The outcomes to record and the queues to claim. */

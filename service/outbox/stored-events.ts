@@ -1,5 +1,5 @@
 import { sql, type Insertable, type Kysely, type Selectable, type SqlBool, type Transaction } from 'kysely';
-import { parse, stringify } from 'uuid';
+import { parse, stringify, validate } from 'uuid';
 import type { OperationalEvent, Retraction } from '../../client/events';
 import { traceOfEvent } from '../base/trace';
 import { inBatches } from '../database/batches';
@@ -8,19 +8,14 @@ import type { DeliveriesTable, EventsTable, QueuesTable, Schema } from '../datab
 import type { CloudEvent } from '../events/cloud-event';
 import type { RegistryEvent } from '../registry/registry-event';
 
-/** The 16 bytes of an event's id, as they are stored. */
+/** The 16 bytes of an event's id, as they are stored. None for a text that is no UUID: no event has it. */
 export function bytesOfId(eventId: string): Buffer {
-  return Buffer.from(parse(eventId));
+  return Buffer.from(validate(eventId) ? parse(eventId) : []);
 }
 
 /** An event's id from its stored bytes. */
 export function idOfBytes(bytes: Uint8Array | ArrayBuffer): string {
   return stringify(new Uint8Array(bytes));
-}
-
-/** Whether a text is an event's id: only UUIDs are stored. */
-export function isEventId(text: string): boolean {
-  return /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text);
 }
 
 /** A stored event. */
@@ -139,7 +134,7 @@ export interface NewEvent {
   at: Pick<RegistryEvent, 'blockNumber' | 'blockHash' | 'blockLogIndex' | 'trace'>;
   /** Key of the event that this one retracts or announces again. Undefined for the event itself. */
   original?: number;
-  /** By default `all` for the event itself, and `retracting` for others. */
+  /** Undefined: `all`, for the event itself. */
   audience?: 'fetching' | 'retracting';
   /** Whether clients that fetch do not get it. */
   isUnfetched?: boolean;
@@ -165,7 +160,7 @@ export async function insertEvents(
     block_hash: at.blockHash,
     log_index: at.blockLogIndex,
     body: JSON.stringify(cloudEvent),
-    audience: audience ?? (original === undefined ? ('all' as const) : ('retracting' as const)),
+    audience: audience ?? ('all' as const),
     original: original ?? null,
     recorded_at: recordedAt ?? now,
     trace: at.trace ?? traceOfEvent(cloudEvent.id),
@@ -277,4 +272,15 @@ export function waitingDeliveries(db: Kysely<Schema>) {
         .onRef('deliveries.token', '=', 'queues.token')
         .onRef('deliveries.position', '>=', 'queues.head'),
     );
+}
+
+/** Forgets that a channel has given these events up. */
+export async function forgetLetters(
+  db: Transaction<Schema>,
+  channel: number,
+  events: readonly number[],
+): Promise<void> {
+  await inBatches(events, (some) =>
+    db.deleteFrom('dead_letters').where('channel', '=', channel).where('event', 'in', some).execute(),
+  );
 }

@@ -270,17 +270,14 @@ export function targetOf(
   signingKeys: SigningKeys,
   guard?: SinkGuard,
 ): WebhookTarget {
-  const { timeoutMs, maxConcurrentDeliveries, retry, contentType, standardWebhooks, secret } = config;
+  const { standardWebhooks, secret, ...options } = config;
   return {
+    ...options,
     url: sink,
     headers: protocolsettings?.headers ?? {},
-    timeoutMs,
-    maxConcurrentDeliveries,
-    retry,
-    contentType,
     signingKeys,
-    ...(guard && { guard }),
-    ...(standardWebhooks && secret !== undefined && { standardWebhooks: { secret } }),
+    guard,
+    standardWebhooks: standardWebhooks && secret !== undefined ? { secret } : undefined,
   };
 }
 

@@ -1,10 +1,10 @@
-import type { Kysely, Selectable, Transaction } from 'kysely';
+import { sql, type Kysely, type Selectable, type Transaction } from 'kysely';
 import { RequestError } from '../base/errors';
 import { registryName } from '../base/registry-name';
 import type { Config } from '../config/config';
 import type { Database } from '../database/database';
 import type { Schema, SubscriptionsTable } from '../database/schema';
-import { OPERATIONS, subjectOfSubscription, type Condition } from '../events/conditions';
+import { subjectOfSubscription, type Condition } from '../events/conditions';
 import { readRegistries } from '../followed-registries/stored-registries';
 import { noteChange } from '../outbox/changes';
 import { endTrouble, forgetConditions } from '../outbox/conditions';
@@ -12,7 +12,9 @@ import { findFeeds, registryOfFeed } from '../outbox/feeds';
 import { undeliveredOf } from '../outbox/outbox-figures';
 import {
   addDefault,
+  addMissingChannels,
   addOperationsChannel,
+  channelKeysOf,
   channelsOf,
   DEFAULT_SUBSCRIPTION,
   FIRST_FILL,
@@ -34,8 +36,8 @@ export type SubscriptionRow = Selectable<SubscriptionsTable>;
 
 /** The members of a subscription that are stored encrypted. */
 interface Secrets {
-  headers?: Headers;
-  secret?: string;
+  headers?: Headers | undefined;
+  secret?: string | undefined;
 }
 
 /** Upper bound of the number of subscriptions: each is tried on every event. */
@@ -75,11 +77,8 @@ function columnsOf(
   key: SecretsKey,
 ): Pick<SubscriptionRow, 'definition' | 'secrets' | 'state'> {
   const { id, protocolsettings, config } = subscription;
-  const secrets: Secrets = {
-    ...(protocolsettings?.headers && { headers: protocolsettings.headers }),
-    ...(config.secret !== undefined && { secret: config.secret }),
-  };
-  const hasNone = Object.keys(secrets).length === 0;
+  const secrets: Secrets = { headers: protocolsettings?.headers, secret: config.secret };
+  const hasNone = Object.values(secrets).every((one) => one === undefined);
   return {
     definition: JSON.stringify(presentSubscription(subscription)),
     secrets: hasNone ? null : encryptSecrets(key, JSON.stringify(secrets), id),
@@ -158,22 +157,13 @@ export async function addSubscription(
       .values({ ...columns, name: subscription.id, created_at: now, changed_at: now, owner })
       .returning('id')
       .executeTakeFirstOrThrow();
+    await addMissingChannels(transaction, id);
     const { startFrom } = subscription.config;
-    const fill = startFrom === 'beginning' ? FIRST_FILL : Number(startFrom) - 1;
-    const current = new Set(startFrom === 'now' ? [] : await findFeeds(transaction));
-    const feeds = await transaction
-      .selectFrom('feeds')
-      .select(['id', 'feed'])
-      .where('feed', '<>', OPERATIONS)
-      .orderBy('id')
-      .execute();
-    const channels = feeds.map(({ id: feed, feed: name }) => ({
-      subscription: id,
-      feed,
-      state: columns.state,
-      fill_block: current.has(name) ? fill : null,
-    }));
-    if (channels.length > 0) await transaction.insertInto('channels').values(channels).execute();
+    const fill_block = startFrom === 'beginning' ? FIRST_FILL : Number(startFrom) - 1;
+    const current = startFrom === 'now' ? [] : await findFeeds(transaction);
+    const channels = await channelKeysOf(transaction, current, [subscription.id]);
+    if (channels.length > 0)
+      await transaction.updateTable('channels').set({ fill_block }).where('id', 'in', channels).execute();
     await addOperationsChannel(transaction, { id, ...columns }, now);
   });
 }
@@ -191,19 +181,16 @@ async function hasMost(db: Kysely<Schema>, owner: string): Promise<boolean> {
   return Number(count) >= MOST_OF_WALLETS;
 }
 
-/** Replaces a subscription, if there is one, and sets the state of its channels if it changed. */
+/** Replaces a subscription, if there is one. */
 export async function replaceSubscription(
   database: Database,
   name: string,
-  change: (row: SubscriptionRow) => StoredSubscription,
+  replaced: (row: SubscriptionRow) => StoredSubscription,
   key: SecretsKey,
   now: number,
 ): Promise<void> {
-  await database.db.transaction().execute(async (transaction) => {
-    await noteChange(transaction, name);
-    const row = await findSubscription(transaction, name);
-    if (row !== undefined) await update(database, transaction, row, columnsOf(change(row), key), now);
-  });
+  const find = (db: Kysely<Schema>) => findSubscription(db, name);
+  await change(database, name, find, (row) => columnsOf(replaced(row), key), now);
 }
 
 /** Pauses the active subscriptions whose owner has no live key. Returns whether there was one. */
@@ -220,12 +207,10 @@ export async function pauseOwnerless(database: Database, now: number): Promise<b
           .where('ended_at', 'is', null),
       );
   const names = (await found(database.db).execute()).map(({ name }) => name);
-  for (const name of names)
-    await database.db.transaction().execute(async (transaction) => {
-      await noteChange(transaction, name);
-      const row = await found(transaction).where('name', '=', name).executeTakeFirst();
-      if (row !== undefined) await update(database, transaction, row, { state: 'paused' }, now);
-    });
+  for (const name of names) {
+    const find = (db: Kysely<Schema>) => found(db).where('name', '=', name).executeTakeFirst();
+    await change(database, name, find, () => ({ state: 'paused' }), now);
+  }
   return names.length > 0;
 }
 
@@ -247,43 +232,48 @@ export async function setDefaultState(
   state: SubscriptionState,
   now: number,
 ): Promise<void> {
-  await database.db.transaction().execute(async (transaction) => {
-    await noteChange(transaction, DEFAULT_SUBSCRIPTION);
-    await addDefault(transaction, now);
-    const row = await defaultIn(transaction).executeTakeFirstOrThrow();
-    await update(database, transaction, row, { state }, now);
-  });
+  const find = async (db: Transaction<Schema>) => {
+    await addDefault(db, now);
+    return defaultIn(db).executeTakeFirst();
+  };
+  await change(database, DEFAULT_SUBSCRIPTION, find, () => ({ state }), now);
 }
 
 /**
- * Changes a row, and the state of its channels. Failures before a pause do not count after it: a resumed
- * subscription is tried at once.
+ * Changes a row, if `find` gives it, and the state of its channels. Failures before a pause do not count
+ * after it: a resumed subscription is tried at once.
  */
-async function update(
+async function change(
   database: Database,
-  db: Transaction<Schema>,
-  { id, name, definition, changed_at, state: before }: SubscriptionRow,
-  columns: { state: SubscriptionState } & Partial<SubscriptionRow>,
+  name: string,
+  find: (db: Transaction<Schema>) => Promise<SubscriptionRow | undefined>,
+  changed: (row: SubscriptionRow) => { state: SubscriptionState } & Partial<SubscriptionRow>,
   now: number,
 ): Promise<void> {
-  // Always later than before, even if the clock was set back: deliveries notice the change by it.
-  await db
-    .updateTable('subscriptions')
-    .set({ ...columns, changed_at: Math.max(now, changed_at + 1) })
-    .where('id', '=', id)
-    .execute();
-  const { state } = columns;
-  if (columns.definition) await addOperationsChannel(db, { id, state, definition: columns.definition }, now);
-  // A channel of `default` may be gone while the others are active.
-  if (columns.state === before && definition !== null) return;
-  await db
-    .updateTable('channels')
-    .set({ state: columns.state, failing_since: null })
-    .where('subscription', '=', id)
-    .execute();
-  await endTrouble(db, name, now);
-  if (columns.state !== 'active') return;
-  for (const channel of await channelsOfSubscription(db, id)) await endPauses(database, db, { channel, now });
+  await database.db.transaction().execute(async (db) => {
+    await noteChange(db, name);
+    const row = await find(db);
+    if (row === undefined) return;
+    const { id, changed_at, state: before } = row;
+    const columns = changed(row);
+    const { state, definition } = columns;
+    // Always later than before, even if the clock was set back: deliveries notice the change by it.
+    await db
+      .updateTable('subscriptions')
+      .set({ ...columns, changed_at: Math.max(now, changed_at + 1) })
+      .where('id', '=', id)
+      .execute();
+    if (definition) await addOperationsChannel(db, { id, state, definition }, now);
+    // A channel of `default` may be gone while the others are active.
+    if (state === before && row.definition !== null) return;
+    await sql`update channels set state = ${state}, failing_since = null where subscription = ${id}`.execute(
+      db,
+    );
+    if (state !== 'active') return;
+    await endTrouble(db, name, now);
+    for (const channel of await channelsOfSubscription(db, id))
+      await endPauses(database, db, { channel, now });
+  });
 }
 
 /**
@@ -318,13 +308,9 @@ export async function removeSubscription(
   return rest;
 }
 
-async function channelsOfSubscription(db: Kysely<Schema>, subscription: number): Promise<number[]> {
-  const rows = await db
-    .selectFrom('channels')
-    .select('id')
-    .where('subscription', '=', subscription)
-    .execute();
-  return rows.map(({ id }) => id);
+async function channelsOfSubscription(db: Kysely<Schema>, id: number): Promise<number[]> {
+  const rows = await db.selectFrom('channels').select('id').where('subscription', '=', id).execute();
+  return rows.map((row) => row.id);
 }
 
 /** The current feeds of the registries that are followed. */

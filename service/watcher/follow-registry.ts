@@ -9,7 +9,7 @@ import type { Pauses } from '../config/followed-registries';
 import type { Database } from '../database/database';
 import type { RegistryIdentity } from '../events/cloud-event';
 import { findAllFeeds, openFeed, setHeld, type KeptBlock, type OpenFeed } from '../outbox/feeds';
-import { restoreEvents } from '../outbox/refill';
+import { restoreEvents } from '../outbox/purge-events';
 import { rewindFeed } from '../outbox/rewind-feed';
 import { createRegistryFinder, type ChainOrigin, type RegistryOnChain } from '../registry/registry-contracts';
 import { CatchUpReport, newFeedStatus, setState, type FeedStatus } from './feed-status';

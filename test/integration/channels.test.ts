@@ -7,7 +7,7 @@ import { ALL_SUBSCRIPTIONS, noteChange } from '../../service/outbox/changes';
 import { channelsOf } from '../../service/outbox/channels';
 import type { CloudEvent } from '../../service/events/cloud-event';
 import { openFeed, type KeptBlock } from '../../service/outbox/feeds';
-import { fillChannel } from '../../service/outbox/refill';
+import { fillChannel } from '../../service/outbox/enqueue-stored';
 import { deliveriesOfEvent } from '../../service/outbox/deliveries';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
 import { purgeEvents, removeLeftoverQueues } from '../../service/outbox/purge-events';
@@ -176,7 +176,7 @@ describeOnEngines('several channels of a feed', (on, engine) => {
     const [event] = await deliver(first);
     await deliver(second);
     const again = await outbox.redeliver({ fromBlock: 1 }, second);
-    expect(again).to.deep.equal({ enqueued: 2, waiting: 0 });
+    expect(again).to.deep.equal({ queued: 2, alreadyWaiting: 0 });
     expect(await deliver(first)).to.deep.equal([]);
     expect(await deliver(second)).to.have.length(2);
     const [told] = await deliveriesOfEvent(outbox.database.db, event?.id ?? '');

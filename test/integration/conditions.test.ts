@@ -21,7 +21,7 @@ import {
 import { listDeliveries, listEvents, UNDELIVERED_STATES } from '../../service/outbox/deliveries';
 import { findAllFeeds, findFeeds } from '../../service/outbox/feeds';
 import { purgeEvents } from '../../service/outbox/purge-events';
-import { redeliver } from '../../service/outbox/redeliver';
+import { redeliver } from '../../service/outbox/enqueue-stored';
 import { storedLetters } from '../helpers/database/stored-queues';
 import {
   addSubscription,
@@ -37,7 +37,9 @@ import { schemaProblem } from '../helpers/receiver/schema-problems';
 import { subscriptionWith } from '../helpers/subscription-body';
 
 const PREFIX = 'com.service.etr.operations.';
-const SUBSCRIPTION_TYPES = ['failing', 'gone', 'recovered'].map((one) => `${PREFIX}subscription_${one}`);
+const SUBSCRIPTION_TYPES = ['failing', 'gone', 'paused', 'recovered'].map(
+  (one) => `${PREFIX}subscription_${one}`,
+);
 const NODE_TYPES = ['away', 'differing', 'back'].map((one) => `${PREFIX}node_${one}`);
 const TYPES = [...SUBSCRIPTION_TYPES, ...NODE_TYPES, `${PREFIX}dead_letter`];
 const OBSERVER = `31337:${SAMPLE_REGISTRY.registryAddress}`;
@@ -228,6 +230,14 @@ describeOnEngines('conditions', (on, engine) => {
       await outbox.store(1, [eventIn(1, 7n), eventIn(1, 8n)]);
     });
 
+    const setState = (state: 'active' | 'paused'): Promise<void> => {
+      const change = (row: Parameters<typeof subscriptionOf>[0]) => {
+        const subscription = subscriptionOf(row, undefined);
+        return { ...subscription, config: { ...subscription.config, state } };
+      };
+      return replaceSubscription(outbox.database, name, change, undefined, outbox.now);
+    };
+
     it('are slow, then failing, until a delivery succeeds', async () => {
       await settleFirst(channel, failed);
       const since = outbox.now;
@@ -248,6 +258,21 @@ describeOnEngines('conditions', (on, engine) => {
         `subscription_failing subscription/${name}`,
         `subscription_recovered subscription/${name}`,
       ]);
+    });
+
+    it('are paused after they failed without a recovery, which is told when they are resumed', async () => {
+      await settleFirst(channel, failed);
+      outbox.now += 300_000;
+      await see(...(await ofChannels()));
+      await setState('paused');
+      await see(...(await ofChannels()));
+      expect(await arrived()).to.deep.equal([
+        `subscription_failing subscription/${name}`,
+        `subscription_paused subscription/${name}`,
+      ]);
+      await setState('active');
+      await see(...(await ofChannels()));
+      expect(await arrived()).to.deep.equal([`subscription_recovered subscription/${name}`]);
     });
 
     it('are gone in the transaction in which their sink answers 410, until they are resumed', async () => {
@@ -271,11 +296,7 @@ describeOnEngines('conditions', (on, engine) => {
         expect(await countSubscriptions(withDefault, outbox.database.db, conditions)).to.deep.equal(counts);
       await see(...(await ofChannels()));
       expect(await arrived()).to.deep.equal([]);
-      const resumed = (row: Parameters<typeof subscriptionOf>[0]) => {
-        const subscription = subscriptionOf(row, undefined);
-        return { ...subscription, config: { ...subscription.config, state: 'active' as const } };
-      };
-      await replaceSubscription(outbox.database, name, resumed, undefined, outbox.now);
+      await setState('active');
       await see(...(await ofChannels()));
       expect(await arrived()).to.deep.equal([`subscription_recovered subscription/${name}`]);
     });
@@ -373,7 +394,7 @@ describeOnEngines('conditions', (on, engine) => {
       expect(await storedLetters(db, [OPERATIONS])).to.have.length(1);
       const [{ feed = 0 } = {}] = await channelsOf(db, OPERATIONS, told);
       const again = await redeliver(outbox.database, { feed, channel }, { dead: true }, outbox.now);
-      expect(again.enqueued).to.equal(1);
+      expect(again.queued).to.equal(1);
       expect(await arrived()).to.deep.equal(['node_away node/http://a']);
     });
 

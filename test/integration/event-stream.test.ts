@@ -8,8 +8,7 @@ import { compileRules, type Selection } from '../../service/events/select-events
 import { noteSight, readConditions } from '../../service/outbox/conditions';
 import { readStream, readStreams, type StreamPage } from '../../service/outbox/event-stream';
 import { keepBlocks, openFeed } from '../../service/outbox/feeds';
-import { purgeEvents } from '../../service/outbox/purge-events';
-import { restoreEvents } from '../../service/outbox/refill';
+import { purgeEvents, restoreEvents } from '../../service/outbox/purge-events';
 import { readCursors, type Cursors } from '../../service/outbox/stream-cursor';
 import { addSubscription } from '../../service/subscriptions/stored-subscriptions';
 import { blocksOf, delivered, emptyOutbox } from '../helpers/database/empty-outbox';

@@ -13,7 +13,7 @@ import { listOrphans, rewindFeed } from '../../service/outbox/rewind-feed';
 import { takeTurn } from '../../service/outbox/settle-queues';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { EARLIER, earlierOutbox, type EarlierFeed } from '../helpers/database/earlier-outbox';
-import { attempt, LEASE_MS } from '../helpers/database/empty-outbox';
+import { attempt, LEASE_MS, tokenIn } from '../helpers/database/empty-outbox';
 import { ENGINES, newState, openState, type State } from '../helpers/database/engines';
 import { eventIn, hashOf, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
 
@@ -152,8 +152,8 @@ for (const engine of ENGINES)
         const due = { channel, lease: `${feed} ${now} ${turn}`, limit: 100, perQueue: 32, now };
         const queues = await claimQueues(database.db, { ...due, leaseMs: LEASE_MS });
         if (queues.length === 0) return bodies;
-        for (const { tokenId, body } of queues.flatMap(({ deliveries }) => deliveries))
-          (bodies[tokenId] ??= []).push(body);
+        for (const delivery of queues.flatMap(({ deliveries }) => deliveries))
+          (bodies[tokenIn(delivery)] ??= []).push(delivery.body);
         const settlements = queues.map((queue) => ({
           queue,
           delivered: queue.deliveries.map((delivery) => ({ delivery, attempt: attempt(now) })),

@@ -206,7 +206,10 @@ describeOnEngines('the outbox', (on, engine) => {
     for (const isUnderWay of [true, false]) {
       if (!isUnderWay) await settle(failed(head, outbox.now, outbox.now + HOUR_MS));
       expect(await claim()).to.deep.equal([]);
-      expect(await outbox.redeliver({ eventId: head.eventId })).to.deep.equal({ enqueued: 0, waiting: 1 });
+      expect(await outbox.redeliver({ eventId: head.eventId })).to.deep.equal({
+        queued: 0,
+        alreadyWaiting: 1,
+      });
       if (isUnderWay) expect(await claim()).to.deep.equal([]);
     }
     const [again] = (await claim()) as [ClaimedHead];
@@ -219,7 +222,7 @@ describeOnEngines('the outbox', (on, engine) => {
     await outbox.deliverAll();
     await store(501, [eventIn(501, 0n)]);
     const again = await outbox.redeliver({ fromBlock: 101 });
-    expect(again).to.deep.equal({ enqueued: 400, waiting: 1 });
+    expect(again).to.deep.equal({ queued: 400, alreadyWaiting: 1 });
     const sent = await outbox.deliverAll();
     expect(sent).to.have.length(401);
     const ofToken0 = blocksOf(sent.filter(({ tokenId }) => tokenId === '0'));

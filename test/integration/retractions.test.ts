@@ -4,10 +4,10 @@ import type { Retraction, ServiceEvent } from '../../client/events';
 import { systemTime } from '../../service/base/time';
 import type { Database } from '../../service/database/database';
 import { changeSink } from '../../service/outbox/claim-queues';
-import { fillChannel, restoreEvents } from '../../service/outbox/refill';
+import { fillChannel } from '../../service/outbox/enqueue-stored';
 import { presentAnnouncements } from '../../service/outbox/announcements';
 import { outboxFiguresOf } from '../../service/outbox/outbox-figures';
-import { purgeEvents } from '../../service/outbox/purge-events';
+import { purgeEvents, restoreEvents } from '../../service/outbox/purge-events';
 import { rewindFeed, type Rewound } from '../../service/outbox/rewind-feed';
 import type { RegistryEvent } from '../../service/registry/registry-event';
 import { aboutOf, RETRACTED_TYPE } from '../../service/events/cloud-event';
@@ -263,7 +263,7 @@ describeOnEngines('retractions', (on) => {
     expect(await again({ eventId: told[1]?.id ?? '' })).to.deep.equal([present?.id]);
     expect(await again({ eventId: retraction?.id ?? '' })).to.deep.equal([retraction?.id]);
     await usual.takeAll();
-    const nothing = { enqueued: 0, waiting: 0 };
+    const nothing = { queued: 0, alreadyWaiting: 0 };
     for (const { id } of [retraction, present] as ServiceEvent[])
       expect(await redeliver({ eventId: id }, usual.channel)).to.deep.equal(nothing);
   });

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { parsed } from '../../config/setting-types';
 import { parseTokenId } from '../../registry/token-id-forms';
-import { isPlace } from '../../outbox/deliveries';
+import { isPlace, type Place } from '../../outbox/deliveries';
 import { DELIVERY, DELIVERY_STATE, EVENT_DETAILS, EVENT_NAMES, TEXT } from '../../answers/views';
 import { DIALECTS } from '../../subscriptions/filter-schema';
 import { SUBSCRIPTION_REQUEST } from '../../subscriptions/subscription';
@@ -17,11 +17,12 @@ export const TOKEN = parsed(
   .describe('A token id: decimal digits, or 64 hexadecimal digits.');
 
 /** Where a page of deliveries begins. */
-export const DELIVERY_PLACE = pagePosition(/^(\d{1,10})\.(\d{1,10})$/, (...parts) => {
-  const [event = 0, channel = 0] = parts.map(Number);
-  const place = { event, channel };
+export const DELIVERY_PLACE = pagePosition(/^(\d{1,10})\.(\d{1,10})$/, placeAt);
+
+function placeAt(event: string, channel = '0'): Place | undefined {
+  const place = { event: Number(event), channel: Number(channel) };
   return isPlace(place) ? place : undefined;
-});
+}
 
 /** The id of a subscription. */
 const SUBSCRIPTION_ID = z.string().max(64, { error: 'is no id of a subscription' }).optional();
@@ -119,10 +120,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
     query: z.object({
       token: TOKEN,
       limit: PAGE_LIMIT,
-      after: pagePosition(/^(\d{1,10})$/, (event) => {
-        const place = { event: Number(event), channel: 0 };
-        return isPlace(place) ? place : undefined;
-      }),
+      after: pagePosition(/^(\d{1,10})$/, placeAt),
     }),
     answers: {
       200: page(

@@ -2,7 +2,7 @@ import type { Context } from 'koa';
 import type { Holder } from '../../access/access-keys';
 import { undeliveredView } from '../../answers/delivery-views';
 import { UNDELIVERED_STATES, type DeliveriesPage, type DeliveriesWanted } from '../../outbox/deliveries';
-import type { Redelivered, Selection } from '../../outbox/redeliver';
+import type { Redelivered, Selection } from '../../outbox/enqueue-stored';
 import type { EventFetching, Selecting } from '../../subscriptions/fetch-events';
 import type { Subscriptions } from '../../subscriptions/manage-subscriptions';
 import { forReaders, type Subscription } from '../../subscriptions/subscription';
@@ -101,16 +101,10 @@ export function answerSubscriptions(
     const { left, query } = ctx.state;
     const { subscription, source, types, tokens, parties, ...wanted } = query;
     const filters = [...(tokens ? [{ tokens }] : []), ...(parties ? [{ parties }] : [])];
-    const scope = ctx.state.holder?.filters;
+    const ofRequest = { source: source?.toLowerCase(), types, filters, scope: ctx.state.holder?.filters };
     const selecting: Selecting =
       subscription === undefined
-        ? {
-            ...(scope && { scope }),
-            ...(source && { source: source.toLowerCase() }),
-            ...(types && { types }),
-            filters,
-            config: OF_NO_SUBSCRIPTION,
-          }
+        ? { ...ofRequest, config: OF_NO_SUBSCRIPTION }
         : await subscriptionsFor(ctx).find(subscription);
     if (wanted.wait > 0) limitCaller(ctx);
     ctx.state.isRoutine = true;

@@ -1,12 +1,17 @@
 import { expect } from 'chai';
 import type { Database } from '../../../service/database/database';
-import { claimQueues, type ClaimedDelivery, type ClaimedQueue } from '../../../service/outbox/claim-queues';
+import {
+  claimQueues,
+  type AttemptRecord,
+  type ClaimedDelivery,
+  type ClaimedQueue,
+} from '../../../service/outbox/claim-queues';
 import type { CloudEvent } from '../../../service/events/cloud-event';
 import { channelsOf } from '../../../service/outbox/channels';
 import type { OpenFeed } from '../../../service/outbox/feeds';
-import { redeliver } from '../../../service/outbox/redeliver';
+import { redeliver } from '../../../service/outbox/enqueue-stored';
 import { rewindFeed, type Rewound } from '../../../service/outbox/rewind-feed';
-import { takeTurn, type AttemptRecord, type Settlement } from '../../../service/outbox/settle-queues';
+import { takeTurn, type Settlement } from '../../../service/outbox/settle-queues';
 import { headsOfQueues, storedLetters } from './stored-queues';
 import type { RegistryEvent } from '../../../service/registry/registry-event';
 import type { OnEngine } from './engines';
@@ -16,6 +21,8 @@ import { hashOf, openSampleFeed, record, SAMPLE_FEED } from './sample-feed';
 export interface ClaimedHead extends ClaimedDelivery {
   queue: ClaimedQueue;
   firstAttemptedAt: number;
+  /** See `tokenIn`. */
+  tokenId: string;
 }
 
 /** A new outbox for each test of a suite. The test sets its time. */
@@ -108,7 +115,13 @@ export function emptyOutbox(on: OnEngine) {
 export function headOf(queue: ClaimedQueue): ClaimedHead {
   const [delivery] = queue.deliveries;
   if (delivery === undefined) throw new Error('a claimed queue has events');
-  return { ...delivery, queue, firstAttemptedAt: queue.firstAttemptedAt };
+  return { ...delivery, queue, firstAttemptedAt: queue.firstAttemptedAt, tokenId: tokenIn(delivery) };
+}
+
+/** The token of an event in decimals. Empty for events of the registry itself. */
+export function tokenIn({ body }: Pick<ClaimedDelivery, 'body'>): string {
+  const { tokenId, tokenIdHex } = (JSON.parse(body) as CloudEvent).data;
+  return tokenIdHex === undefined ? '' : tokenId;
 }
 
 /** An attempt that succeeded, or failed with status 500. */

@@ -8,7 +8,7 @@ import { findNetwork, type Network } from '../../../service/chain/networks';
 import type { Config } from '../../../service/config/config';
 import type { Database } from '../../../service/database/database';
 import { listDeliveries } from '../../../service/outbox/deliveries';
-import { redeliverTo } from '../../../service/outbox/redeliver';
+import { redeliverTo } from '../../../service/outbox/enqueue-stored';
 import { createEventFetching } from '../../../service/subscriptions/fetch-events';
 import { createSubscriptions } from '../../../service/subscriptions/manage-subscriptions';
 import { startHttpApp } from '../processes/http-app';

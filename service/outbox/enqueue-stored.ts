@@ -1,6 +1,6 @@
-import type { SelectQueryBuilder, Transaction } from 'kysely';
+import { sql, type SelectQueryBuilder, type Transaction } from 'kysely';
 import type { RegistryName } from '../base/registry-name';
-import { inBatches, untilNothingIsLeft } from '../database/batches';
+import { untilNothingIsLeft } from '../database/batches';
 import type { Database } from '../database/database';
 import type { Schema } from '../database/schema';
 import { presentAnnouncements } from './announcements';
@@ -10,16 +10,20 @@ import { findDeliveredFeeds, findFeeds, lockFeed, registryOfFeed } from './feeds
 import { endPauses } from './claim-queues';
 import type { CloudEvent } from '../events/cloud-event';
 import {
+  attemptsOf,
   bytesOfId,
   enqueue,
   eventsAfter,
+  forgetLetters,
+  HIGHEST_KEY,
   idOf,
-  isEventId,
   startOf,
   waitingDeliveries,
   type EventRow,
   type Place,
 } from './stored-events';
+
+// Stored events are enqueued when they are sent again, and for a subscription that begins in the past.
 
 /** The events to send again. */
 export type Selection = { eventId: string } | { dead: true } | { fromBlock: number };
@@ -47,8 +51,8 @@ export async function redeliverTo(
   for (const feed of await ('fromBlock' in selection ? findFeeds : findDeliveredFeeds)(db, registry)) {
     const [channel] = await channelsOf(db, feed, subscription);
     if (channel === undefined) continue;
-    const { enqueued, waiting } = await redeliver(database, channel, selection, now);
-    redelivered.push({ registry: registryOfFeed(feed), queued: enqueued, alreadyWaiting: waiting });
+    const counts = await redeliver(database, channel, selection, now);
+    redelivered.push({ registry: registryOfFeed(feed), ...counts });
   }
   return redelivered;
 }
@@ -69,8 +73,8 @@ export async function redeliver(
   { feed, channel }: { feed: number; channel: number },
   selection: Selection,
   now: number,
-): Promise<{ enqueued: number; waiting: number }> {
-  const total = { enqueued: 0, waiting: 0 };
+): Promise<Omit<Redelivered, 'registry'>> {
+  const total = { queued: 0, alreadyWaiting: 0 };
   let after = startOf('fromBlock' in selection ? selection.fromBlock : 0);
   await untilNothingIsLeft(async () => {
     const events = await database.db.transaction().execute(async (transaction) => {
@@ -85,17 +89,11 @@ export async function redeliver(
       const queued = due.map(({ id, token }) => ({ channel, token, event: id }));
       await enqueue(transaction, queued, now);
       // An event that waited when it was looked for may have become a dead letter meanwhile.
-      await inBatches(due.map(idOf), (some) =>
-        transaction
-          .deleteFrom('dead_letters')
-          .where('channel', '=', channel)
-          .where('event', 'in', some)
-          .execute(),
-      );
+      await forgetLetters(transaction, channel, due.map(idOf));
       const tokens = wanted.flatMap(({ id, token }) => (waiting.has(id) ? token : []));
       if (tokens.length > 0) await endPauses(database, transaction, { channel, tokens, now });
-      total.enqueued += due.length;
-      total.waiting += waiting.size;
+      total.queued += due.length;
+      total.alreadyWaiting += waiting.size;
       return found;
     });
     after = events.at(-1) ?? after;
@@ -154,7 +152,6 @@ async function selected(
   selection: Selection,
   after: Place,
 ): Promise<EventRow[]> {
-  if ('eventId' in selection && !isEventId(selection.eventId)) return [];
   return eventsAfter(db, feed, after)
     .where('orphaned_at', 'is', null)
     .where((eb) => {
@@ -164,4 +161,51 @@ async function selected(
     })
     .limit(BATCH)
     .execute();
+}
+
+/**
+ * Enqueues the next stored events for a channel that is being filled. Events that are recorded meanwhile are
+ * enqueued after these: recording leaves them to later calls.
+ *
+ * @returns `filled` when all stored events are enqueued: from then on events are enqueued when they are
+ *   recorded. `purged` if events of the channel must be read from the chain first, up to the block `upTo`.
+ */
+export async function fillChannel(
+  database: Database,
+  { feed, channel }: { feed: number; channel: number },
+  now: number,
+): Promise<'more' | 'filled' | { purged: { fromBlock: number; upTo: number } }> {
+  return database.db.transaction().execute(async (transaction) => {
+    const { purged_up_to: purgedUpTo } = await lockFeed(transaction, feed);
+    const cursor = await transaction
+      .selectFrom('channels')
+      .select(['fill_block', 'fill_index'])
+      .where('id', '=', channel)
+      .executeTakeFirst();
+    if (cursor === undefined || cursor.fill_block === null) return 'filled';
+    const { fill_block: block, fill_index: index } = cursor;
+    const fromBlock = index === null ? block + 1 : block;
+    if (purgedUpTo !== null && fromBlock <= purgedUpTo) return { purged: { fromBlock, upTo: purgedUpTo } };
+    const after =
+      index === null ? startOf(fromBlock) : { block_number: block, log_index: index, id: HIGHEST_KEY };
+    const events = await eventsAfter(transaction, feed, after)
+      .where('orphaned_at', 'is', null)
+      .where('audience', '=', 'all')
+      .limit(BATCH)
+      .execute();
+    const { rules } = await recipientsOf(database, transaction, feed);
+    const wanted = events.filter(({ body }) => rules.get(channel)?.wants(JSON.parse(body) as CloudEvent));
+    const present = await presentAnnouncements(transaction, channel, wanted);
+    // A reorganisation may have taken the channel back to blocks with transactions that were mined again.
+    const attempts = await attemptsOf(transaction, present.map(idOf), channel);
+    const delivered = new Set(attempts.flatMap(({ event, isDelivered }) => (isDelivered ? event : [])));
+    const due = present.filter(({ id }) => !delivered.has(id));
+    const queued = due.map(({ id, token }) => ({ channel, token, event: id }));
+    await enqueue(transaction, queued, now);
+    const last = events.length < BATCH ? undefined : events.at(-1);
+    await sql`update channels
+      set fill_block = ${last?.block_number ?? null}, fill_index = ${last?.log_index ?? null}
+      where id = ${channel}`.execute(transaction);
+    return last === undefined ? 'filled' : 'more';
+  });
 }
