@@ -26,6 +26,11 @@ export type Permission = (typeof PERMISSIONS)[number];
 
 /** The caller with such a key. */
 export interface Holder {
+  /** Of the key. */
+  readonly id: string;
+  readonly name: string;
+  /** Epoch milliseconds. */
+  readonly expiresAt: number;
   readonly owner: string;
   readonly may: readonly Permission[];
   readonly scope: Scope;
@@ -63,8 +68,8 @@ export interface KeyTerms {
 
 /** The keys of those who see a part. */
 export interface AccessKeys {
-  /** The holder of a key that is live. It notes the use. */
-  find(key: string): Promise<Holder | undefined>;
+  /** The holder of a key that is live, by the key or its id. It notes the use. */
+  find(key: string | { id: string }): Promise<Holder | undefined>;
   /** @throws RequestError KEY_INVALID, KEY_SCOPE_DIFFERS, KEYS_TOO_MANY. */
   add(body: unknown): Promise<NewKey>;
   /**
@@ -190,16 +195,19 @@ export function createAccessKeys(database: Database, clock: Clock, onEnded: () =
 
   return {
     async find(key) {
-      if (!isAccessKey(key)) return undefined;
+      const which = typeof key === 'string' ? { digest: digestOf(key) } : key;
+      if (typeof key === 'string' && !isAccessKey(key)) return undefined;
       const now = clock.now();
-      const row = await liveKeys(db, now).selectAll().where('digest', '=', digestOf(key)).executeTakeFirst();
+      const live = liveKeys(db, now).where((eb) => eb.and(which));
+      const row = await live.selectAll().executeTakeFirst();
       if (row === undefined) return undefined;
       const hour = now - (now % HOUR_MS);
       const noting = db.updateTable('access_keys').set({ used_at: hour }).where('id', '=', row.id);
       // A database that cannot be written is still read.
       if ((row.used_at ?? 0) < hour) await noting.execute().catch(() => undefined);
       const scope = JSON.parse(row.scope) as Scope;
-      return { owner: row.owner, may: permissionsOf(row), scope, filters: filtersOf(scope) };
+      const { id, name, owner, expires_at: expiresAt } = row;
+      return { id, name, owner, expiresAt, may: permissionsOf(row), scope, filters: filtersOf(scope) };
     },
     async add(body) {
       const { expiresAt, ...request } = shaped(KEY_REQUEST, body, 'KEY_INVALID');

@@ -12,8 +12,18 @@ import { isSignedByContract } from './contract-signature';
 import { readLoginMessage, refused } from './login-message';
 import { partyOf } from './scope';
 
+/** GET /console/api/wallet-login: what wallets sign for. 204 if wallets do not log in. */
+export interface WalletPlace {
+  /** Of the settings. */
+  domain: string;
+  /** The chains of the followed registries. */
+  chainIds: number[];
+}
+
 /** Wallets prove who they are, and get a key that sees what their account is a party to. */
 export interface WalletLogin {
+  /** What wallets sign for. */
+  place(this: void): Promise<WalletPlace>;
   /** A nonce for a message. It shows its time, so that only nonces that were used are stored. */
   makeNonce(): string;
   /**
@@ -37,8 +47,8 @@ interface WalletLoginParts {
   sealingKey: Uint8Array;
   keys: Pick<AccessKeys, 'make'>;
   time: Time;
-  /** A followed registry of a chain. */
-  followedOn(this: void, chainId: number): Promise<FollowedRegistry | undefined>;
+  /** The followed registries. */
+  followed(this: void): Promise<FollowedRegistry[]>;
 }
 
 const LONGEST_MESSAGE = 4_000;
@@ -64,7 +74,7 @@ const ASKING = { permits: 8, waiting: 100, waitMs: 10_000 };
 const NONCES = 'nonces of log-ins';
 
 export function createWalletLogin(parts: WalletLoginParts): WalletLogin {
-  const { domain, sealingKey: key, keys, time, followedOn } = parts;
+  const { domain, sealingKey: key, keys, time, followed } = parts;
 
   const { hold: inTurn } = createSemaphore(time, ASKING, 'Too many log-ins at once: try it again later.');
 
@@ -78,13 +88,17 @@ export function createWalletLogin(parts: WalletLoginParts): WalletLogin {
   return {
     makeNonce: () =>
       Buffer.from(seal(key, Buffer.from(String(time.now())), NONCES), 'base64url').toString('hex'),
+    async place() {
+      const chainIds = (await followed()).map(({ network }) => network.chainId);
+      return { domain, chainIds: [...new Set(chainIds)] };
+    },
     async login(body, { left, limit }) {
       const { message, signature } = shaped(LOGIN_REQUEST, body, 'LOGIN_INVALID');
       const { address, chainId, nonce, endsAt } = readLoginMessage(message, domain, time.now());
       if (!(Math.abs(ageOf(nonce)) < NONCE_VALID_MS))
         throw refused('Nonce', 'is not of this service, or is old. Get one with POST /login/nonce.');
-      const followed = await followedOn(chainId);
-      if (followed === undefined)
+      const registry = (await followed()).find(({ network }) => network.chainId === chainId);
+      if (registry === undefined)
         throw refused(
           'Chain ID',
           `is ${chainId}, and no registry is followed there. Give that of the token.`,
@@ -95,7 +109,7 @@ export function createWalletLogin(parts: WalletLoginParts): WalletLogin {
       limit();
       const isSigned =
         signer === address ||
-        (await inTurn(left, () => isSignedByContract(time, followed, { address, digest, signature })));
+        (await inTurn(left, () => isSignedByContract(time, registry, { address, digest, signature })));
       if (!isSigned) throw refused('address', 'is not that of the signature. Sign with its key.');
       const party = partyOf(registryName(chainId, address));
       const terms = { owner: party, name: party, scope: { parties: [party] }, may: PERMISSIONS };

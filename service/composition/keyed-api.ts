@@ -60,10 +60,6 @@ export function startKeyedApi(
   const answers =
     checking &&
     createAnswers({ ...core, ...eventDelivery, db: database.db, scope: issuing?.scope, checking });
-  const ofConsole =
-    adminApiKey === undefined || !checking || !answers
-      ? undefined
-      : startConsole(core, { sources, client, checking, answers, adminApiKey });
   const fetching = createEventFetching(core);
   const onChanged = async (): Promise<void> => {
     await eventDelivery.refresh().catch((error: unknown) => {
@@ -71,6 +67,10 @@ export function startKeyedApi(
     });
   };
   const keys = createAccessKeys(database, time, onChanged);
+  const ofConsole =
+    adminApiKey === undefined || !checking || !answers
+      ? undefined
+      : startConsole(core, { sources, client, checking, answers, accessKeys: keys, adminApiKey, sealingKey });
   // Also without ADMIN_API_KEY, when no key opens anything.
   const endKeys = loggedOnce(core.logger, 'ended keys cannot be looked for now', () => keys.endOld());
   const endingKeys = repeat(time, endKeys, END_KEYS_EVERY_MS);
@@ -108,11 +108,11 @@ function walletsOf(
   if (!walletLogin || domain === undefined || adminApiKey === undefined) return undefined;
   return createWalletLogin({
     ...{ domain, sealingKey, keys, time },
-    async followedOn(chainId) {
+    async followed() {
       const stored = await readRegistries(database.db);
       // The settings may have no key for a node any more.
       const added = stored.flatMap((one) => orUndefined(() => followedRegistryOf(one, config)) ?? []);
-      return [...config.registries, ...added].find(({ network }) => network.chainId === chainId);
+      return [...config.registries, ...added];
     },
   });
 }
@@ -142,10 +142,12 @@ function startConsole(
     client: Chain;
     checking: CheckingPool;
     answers: Answers;
+    accessKeys: AccessKeys;
     adminApiKey: string;
+    sealingKey: Uint8Array;
   },
 ): Console & { stop(): Promise<void> } {
-  const { sources, client, checking, answers, adminApiKey } = parts;
+  const { sources, client, checking, answers, accessKeys, adminApiKey, sealingKey } = parts;
   const { network, consoleReadKey: reader } = config;
   const samples = startSamples(time, sources.feeds);
   const missing = missingForIssuing(config);
@@ -161,10 +163,11 @@ function startConsole(
     issuer: config.issuerKey?.controller,
     signingKeyId: config.signingKeys?.key.id,
   };
+  const secrets = { operator: adminApiKey, reader, holder: sealingKey };
   return {
     validate: checking.validate,
     progress: answers.progress,
-    sessions: createSessions({ operator: adminApiKey, reader }, facts, { clock: time, randomBytes }),
+    sessions: createSessions(secrets, facts, { clock: time, randomBytes, accessKeys }),
     overview: createOverview({
       time,
       currency: network.currency,

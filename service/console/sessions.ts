@@ -1,4 +1,5 @@
 import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import type { AccessKeys, Holder } from '../access/access-keys';
 import type { Clock } from '../base/time';
 import type { LogIn, Role } from './views';
 
@@ -7,17 +8,21 @@ export interface Sessions {
   /** Cookies do not tell the ports of a host apart: the name tells its services apart. */
   readonly cookieName: string;
   /** `cookie`: the value that the browser keeps. Undefined: the key or the link is wrong. */
-  logIn(proof: LogIn): { session: TokenFacts; cookie: string } | undefined;
+  logIn(proof: LogIn): Promise<{ session: PageSession; cookie: string } | undefined>;
   /** A token of a link that logs an operator in once. */
   newLink(): string;
   /** Undefined: the session has ended, or never began. */
-  find(cookie: string): TokenFacts | undefined;
+  find(cookie: string): Promise<PageSession | undefined>;
   /** Ends a session in this process. */
   end(session: TokenFacts): void;
 }
 
-/** How long a session lasts. */
-export const SESSION_MS = 12 * 3_600_000;
+/** A session, and the holder of the key with a scope that it began with. */
+export type PageSession = TokenFacts & { holder?: Holder };
+
+const HOUR_MS = 3_600_000;
+/** How long a session lasts: that of a holder until the key ends, as that of a wallet does within a day. */
+const SESSION_HOURS: Readonly<Record<Role, number>> = { operator: 12, reader: 12, holder: 24 };
 const LINK_MS = 15 * 60_000;
 
 /** Public facts that tell a service from others, and that all its processes have. */
@@ -30,11 +35,18 @@ export interface ServiceFacts {
   signingKeyId: string | undefined;
 }
 
+interface SessionParts {
+  clock: Clock;
+  randomBytes: (size: number) => Buffer;
+  /** The keys with a scope. */
+  accessKeys: Pick<AccessKeys, 'find'>;
+}
+
 /** @param facts not the keys: a name that follows from a key would let anybody test guesses of it. */
 export function createSessions(
   keys: ConsoleKeys,
   facts: ServiceFacts,
-  { clock, randomBytes }: { clock: Clock; randomBytes: (size: number) => Buffer },
+  { clock, randomBytes, accessKeys }: SessionParts,
 ): Sessions {
   const { domain, chainId, registry, issuer, signingKeyId } = facts;
   const named = JSON.stringify([domain, chainId, registry?.toLowerCase(), issuer, signingKeyId]);
@@ -53,14 +65,15 @@ export function createSessions(
     return facts !== undefined && facts.expiresAt > clock.now() && !spent.has(facts.id);
   }
 
-  function begin(role: Role): { session: TokenFacts; cookie: string } {
-    const session = { role, expiresAt: clock.now() + SESSION_MS, id: newTokenId(randomBytes) };
-    return { session, cookie: sessionTokens.sign(session) };
+  function begin(role: Role, holder?: Holder): { session: PageSession; cookie: string } {
+    const expiresAt = Math.min(clock.now() + SESSION_HOURS[role] * HOUR_MS, holder?.expiresAt ?? Infinity);
+    const session = { role, expiresAt, id: newTokenId(randomBytes) + (holder?.id ?? '') };
+    return { session: { ...session, ...(holder && { holder }) }, cookie: sessionTokens.sign(session) };
   }
 
   return {
     cookieName,
-    logIn(proof) {
+    async logIn(proof) {
       if ('link' in proof) {
         const link = linkTokens.read(proof.link);
         if (!isValid(link)) return undefined;
@@ -68,20 +81,27 @@ export function createSessions(
         return begin(link.role);
       }
       const role = roleOf(proof.key, keys);
-      return role && begin(role);
+      if (role !== undefined) return begin(role);
+      const holder = await accessKeys.find(proof.key);
+      return holder?.may.includes('read') ? begin('holder', holder) : undefined;
     },
     newLink: () =>
       linkTokens.sign({ role: 'operator', expiresAt: clock.now() + LINK_MS, id: newTokenId(randomBytes) }),
-    find(cookie) {
+    async find(cookie) {
       const session = sessionTokens.read(cookie);
-      return isValid(session) ? session : undefined;
+      if (!isValid(session)) return undefined;
+      if (session.role !== 'holder') return session;
+      const holder = await accessKeys.find({ id: session.id.slice(ID_CHARACTERS) });
+      return holder && { ...session, holder };
     },
     end: spend,
   };
 }
 
-function roleOf(key: string, keys: ConsoleKeys): Role | undefined {
-  return ROLES.find((role) => isSame(key, keys[role] ?? '') && keys[role] !== undefined);
+function roleOf(key: string, keys: ConsoleKeys): 'operator' | 'reader' | undefined {
+  return (['operator', 'reader'] as const).find(
+    (role) => isSame(key, keys[role] ?? '') && keys[role] !== undefined,
+  );
 }
 
 /** Compares secrets. It takes the same time for every wrong one. */
@@ -95,18 +115,23 @@ export interface TokenFacts {
   role: Role;
   /** Epoch milliseconds. */
   expiresAt: number;
-  /** Tells tokens apart. */
+  /** Tells tokens apart. In that of a holder's session the id of the key follows. */
   id: string;
 }
 
-const ROLES = ['operator', 'reader'] as const satisfies Role[];
-
-/** The key that logs in to each role. Undefined: nobody can. */
-export type ConsoleKeys = Readonly<Record<Role, string | undefined>>;
+/**
+ * The key that logs in to a role; undefined: nobody can. `holder` logs nobody in: it is a secret of 32 bytes
+ * for the sessions of holders, who must not test guesses of the other keys.
+ */
+export type ConsoleKeys = Readonly<
+  Record<'operator' | 'reader', string | undefined> & { holder: Uint8Array }
+>;
 
 const KEY_BYTES = 32;
 const ID_BYTES = 16;
-const FORM = /^(operator|reader)\.(\d{1,15})\.([\w-]{22})\.([\w-]{43})$/;
+/** Of base64url. */
+const ID_CHARACTERS = 22;
+const FORM = /^(operator|reader|holder)\.(\d{1,15})\.([\w-]{22}(?:[\w-]{36})?)\.([\w-]{43})$/;
 
 /**
  * Creates a signer. Its keys follow from those of the service, so that sessions outlast a restart and hold in
@@ -115,8 +140,7 @@ const FORM = /^(operator|reader)\.(\d{1,15})\.([\w-]{22})\.([\w-]{43})$/;
  */
 function createTokenSigner(secrets: ConsoleKeys, use: 'session' | 'link') {
   const keys = new Map<string, Buffer>();
-  for (const role of ROLES) {
-    const secret = secrets[role];
+  for (const [role, secret] of Object.entries(secrets) as [Role, string | Uint8Array | undefined][]) {
     if (secret === undefined) continue;
     keys.set(role, Buffer.from(hkdfSync('sha256', secret, '', `console ${use} ${role}`, KEY_BYTES)));
   }

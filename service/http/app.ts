@@ -78,7 +78,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   if (subscriptions)
     answerSubscriptions(operations, subscriptions, limitCallers(waitsAtOnce, Math.ceil(waitsAtOnce / 2)));
   if (answers) answerQuestions(operations, answers, consoleParts?.overview);
-  if (consoleParts) answerConsole(operations, { ...consoleParts, refuseKey });
+  if (consoleParts) answerConsole(operations, { ...consoleParts, refuseKey, wallets: options.wallets });
   const app = new Koa<RequestState>();
   app.use(tellAnswers(time, options.lifecycle));
   app.use(requestLog(time, options.logger, options.newId));

@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa';
 import { isAccessKey, type AccessKeys } from '../access/access-keys';
 import { cut, orUndefined } from '../base/errors';
-import { isSame, type Sessions, type TokenFacts } from '../console/sessions';
+import { isSame, type PageSession, type Sessions } from '../console/sessions';
 import { onlyLooks, type Operation } from './description/operation';
 import { HttpError } from './errors';
 import type { AccessState } from './request-log';
@@ -65,10 +65,12 @@ export function createGate({ sessions, refuseKey, keys, ...options }: GateOption
       throw key !== undefined && wrong.status === 401 ? refuseKey(ctx, wrong) : wrong;
     }
 
-    function bySession(ctx: Context, open: Sessions): AccessState {
-      const session = pageSession(ctx, open);
+    async function bySession(ctx: Context, open: Sessions): Promise<AccessState> {
+      const session = await pageSession(ctx, open);
       if (session === undefined && !isOpen) throw sessionEnded();
-      return session === undefined ? {} : { session, role: session.role };
+      if (session === undefined) return {};
+      const { role, holder } = session;
+      return { session, role, ...(holder && { holder }) };
     }
 
     return async (ctx) => {
@@ -76,7 +78,7 @@ export function createGate({ sessions, refuseKey, keys, ...options }: GateOption
       const key = BEARER.test(given) ? given.replace(BEARER, '') : undefined;
       const isOfPage =
         key === undefined && sessions !== undefined && ctx.cookies.get(sessions.cookieName) !== undefined;
-      const caller = isOfPage ? bySession(ctx, sessions) : await byKey(ctx, key);
+      const caller = await (isOfPage ? bySession(ctx, sessions) : byKey(ctx, key));
       expectAllowed(caller, operation);
       Object.assign(ctx.state, caller);
     };
@@ -118,7 +120,7 @@ function sessionEnded(): HttpError {
  *
  * @throws HttpError CONSOLE_ORIGIN_WRONG. Pages on other ports of the host have the cookie, too.
  */
-export function pageSession(ctx: Context, sessions: Sessions): TokenFacts | undefined {
+export async function pageSession(ctx: Context, sessions: Sessions): Promise<PageSession | undefined> {
   ctx.set(CONSOLE_HEADERS);
   const isReading = ctx.method === 'GET' || ctx.method === 'HEAD';
   if (!['', 'same-origin', 'none'].includes(ctx.get('Sec-Fetch-Site'))) {

@@ -21,7 +21,7 @@ const ACCEPTABLE_REQUEST_ID = /^[\w.:-]{1,128}$/;
 /** State that the gate sets for the routes. */
 export interface AccessState {
   /** The key that the caller has, or the role of its session. Absent: the operation needs neither. */
-  role?: 'issuer' | 'admin' | 'holder' | Role;
+  role?: 'issuer' | 'admin' | Role;
   /** The holder of a key with a scope. */
   holder?: Holder;
   /** The session of a page, if the request has no key. */

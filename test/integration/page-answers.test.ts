@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
+import type { Holder } from '../../service/access/access-keys';
 import type { Answers } from '../../service/answers/answers';
 import { createSessions } from '../../service/console/sessions';
 import { openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
@@ -8,6 +9,13 @@ import { startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app
 const KEY = 'the-admin-key-of-the-console-0123456789';
 const BEARER = { Authorization: `Bearer ${KEY}` };
 
+/** Finds the holder of any key with a scope, who has the name of the key. */
+async function find(key: string | { id: string }): Promise<Holder | undefined> {
+  const id = typeof key === 'string' ? key : key.id;
+  const terms = { id, name: id, owner: id, expiresAt: Infinity, scope: {}, filters: [] };
+  return id === 'wrong' ? undefined : { ...terms, may: ['read'] };
+}
+
 describe('the list of deliveries', () => {
   let service: RunningHttpApp;
   let pages: ConsolePage[];
@@ -15,8 +23,8 @@ describe('the list of deliveries', () => {
   let revision: string;
   let failure: Error | undefined;
 
-  const deliveries = async ({ states = ['every'] }: { states?: string[] }) => {
-    asked.push(...states);
+  const deliveries = async ({ states = ['every'] }: { states?: string[] }, holder?: Holder) => {
+    asked.push(...(holder ? [holder.owner] : states));
     await new Promise((resolve) => setImmediate(resolve));
     if (failure) throw failure;
     return { deliveries: [{ id: `${asked.length}` }], next: { event: 28, channel: 3 } };
@@ -26,9 +34,9 @@ describe('the list of deliveries', () => {
     [asked, revision, failure] = [[], 'first', undefined];
     const facts = { domain: undefined, chainId: 1, registry: undefined, issuer: undefined };
     const sessions = createSessions(
-      { operator: KEY, reader: undefined },
+      { operator: KEY, reader: undefined, holder: randomBytes(32) },
       { ...facts, signingKeyId: undefined },
-      { clock: Date, randomBytes },
+      { clock: Date, randomBytes, accessKeys: { find } },
     );
     const console = { sessions, overview: async () => ({ revision }) };
     const answers = { deliveries } as unknown as Answers;
@@ -54,6 +62,15 @@ describe('the list of deliveries', () => {
     ).to.deep.equal(new Set(['debug']));
     revision = 'second';
     expect((await all()).map(({ body }) => body)).to.deep.equal([[{ id: '3' }], [{ id: '3' }]]);
+  });
+
+  it('is read for each request of a holder, who sees another part than the next one', async () => {
+    for (const [at, page] of pages.entries()) {
+      await page.logIn(String(at).repeat(36));
+      await page.call('GET', '/deliveries');
+    }
+    await all();
+    expect(asked.map(([first]) => first).sort()).to.deep.equal(['0', '0', '1', '1']);
   });
 
   it('is read for each request with a key', async () => {

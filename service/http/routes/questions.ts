@@ -116,7 +116,8 @@ const MOST_QUESTIONS = 100;
 function onceForPages(overview?: () => Promise<Pick<Overview, 'revision'>>) {
   let known = { revision: '', answers: new Map<string, Promise<{ json: string; link: string }>>() };
   return async (ctx: Context & { state: RequestState }, answer: () => Promise<void>): Promise<void> => {
-    if (overview === undefined || ctx.state.session === undefined) return answer();
+    // Each holder sees another part.
+    if (overview === undefined || ctx.state.session === undefined || ctx.state.holder) return answer();
     ctx.state.isRoutine = true;
     const { revision } = await overview();
     if (known.revision !== revision || known.answers.size >= MOST_QUESTIONS)
