@@ -1,5 +1,6 @@
 import type { components } from '../../client/api-types';
 import type { EventDetails, IssuingProgress, KnownToken, VerifiedView } from '../../service/answers/views';
+import type { WalletPlace } from '../../service/access/wallet-login';
 import type { Facts, LogIn, Overview, Session, ValidateBody } from '../../service/console/views';
 import type { Validation } from '../../service/validation/problems';
 import { sender, type Answer, type RequestOptions } from './request';
@@ -76,6 +77,10 @@ export function createApi(onSessionEnded: () => void) {
     /** Undefined: nobody is logged in. */
     session: () => get<Session | undefined>(`${OWN}/session`),
     logOut: () => remove(`${OWN}/session`),
+    /** Undefined: wallets do not log in. */
+    walletPlace: () => get<WalletPlace | undefined>(`${OWN}/wallet-login`),
+    makeNonce: () => post<Schemas['LoginNonce']>('/login/nonce'),
+    logInWallet: (body: Schemas['LoginRequest']) => post<NewKey>('/login', { body }),
     facts: () => get<Facts>(`${OWN}/facts`),
     /** Undefined: the overview with this ETag is still the present one. */
     overview: async (etag: string | undefined, signal: AbortSignal): Promise<TaggedOverview | undefined> => {
@@ -114,6 +119,11 @@ export function createApi(onSessionEnded: () => void) {
       const limit = String(Math.min(most, LARGEST_PAGE));
       const path = `/deliveries?${new URLSearchParams({ ...query, limit }).toString()}`;
       return list<FoundDelivery>(path, signal, { most, pages: MOST_DELIVERY_PAGES });
+    },
+    /** The oldest first, after a cursor or ''. An answer may be empty although more follow. */
+    events: (after: string, signal: AbortSignal) => {
+      const query = new URLSearchParams({ limit: '1000', after });
+      return get<Schemas['FetchedEvents']>(`/events/stream?${query.toString()}`, { signal });
     },
     event: (id: string, signal: AbortSignal) =>
       get<EventDetails>(`/events/${encodeURIComponent(id)}`, { signal }),

@@ -71,6 +71,7 @@ async function take(
     ['deliveries', 'deliveries'],
     ['event', `events/${eventId}`],
     ['subscriptions', 'subscriptions'],
+    ['keys', 'keys'],
     ['verify', 'verify'],
   ] as const) {
     await open(page, hash);
