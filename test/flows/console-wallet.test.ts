@@ -113,11 +113,12 @@ describe('the console of a wallet', function () {
     await page.getByLabel('Sink').fill(sink.url);
     await page.getByRole('button', { name: 'Create', exact: true }).click();
     await page.getByText(sink.url).first().waitFor();
+    await own.open(page, 'deliveries');
+    await page.getByText('There are no such deliveries.').waitFor();
     await devnet.issue(undefined, { owner: 1 });
     const { tokenId: next } = await devnet.issue(undefined, { owner: wallet.address });
     await eventually('the mint', () => sink.deliveries.some(({ body }) => body.includes(next)));
     for (const { body } of sink.deliveries) expect(body.toString()).to.contain(next);
-    await own.open(page, 'deliveries');
     await page.getByRole('cell', { name: 'delivered' }).first().waitFor();
     expect(await page.getByRole('table').getByTitle(others).count()).to.equal(0);
   });

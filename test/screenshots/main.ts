@@ -20,7 +20,7 @@ const FILTERED = {
   types: ['com.service.etr.nomination', 'com.service.etr.beneficiary_transfer'],
 };
 
-/** A token with a life, a filtered subscription, a key, a busy minute, and an event that stays undelivered. */
+/** A token with a life, a filtered subscription, a key, a busy minute, and an event that is not delivered. */
 async function prepare(devnet: Devnet): Promise<{ tokenId: string; credential: object; eventId: string }> {
   await post(devnet, '/subscriptions', { ...FILTERED, sink: devnet.receiverUrl });
   const parties = [`eip155:${devnet.chainId}:${devnet.accounts[1]}`];
