@@ -10,7 +10,7 @@ import {
 import { cut, RequestError } from '../base/errors';
 import type { IssuerKey } from '../config/key-settings';
 import { refusedMint } from '../registry/refused-mint';
-import { parseCreateRequest } from './create-request';
+import { parseCreateRequest, type CreateRequest } from './create-request';
 import { createDocumentLoader } from './document-loader';
 import { encryptRemark } from './remarks';
 import { createCredentialSigner, type SignCredential } from './sign';
@@ -46,7 +46,7 @@ const LONGEST_SIMULATED_REMARK = 1_000;
  */
 export interface PreparationSettings extends Omit<
   CredentialInput,
-  'id' | 'issuedAt' | 'documentType' | 'credentialSubject'
+  'id' | 'issuedAt' | 'documentType' | keyof CreateRequest
 > {
   issuerKey: IssuerKey;
 }
@@ -61,16 +61,10 @@ export function createDocumentPreparer(settings: PreparationSettings): PrepareDo
   // Each document gets its error.
   signer.catch(() => undefined);
   return async ({ documentType, body, uuid, issuedAt }) => {
-    const { credentialSubject, owner, holder, remarks } = parseCreateRequest(body);
+    const { owner, holder, remarks, ...stated } = parseCreateRequest(body);
     const created = new Date(issuedAt);
     const id = credentialIdOf(uuid);
-    const credential = buildCredential({
-      ...settings,
-      id,
-      issuedAt: created,
-      documentType,
-      credentialSubject,
-    });
+    const credential = buildCredential({ ...settings, ...stated, id, issuedAt: created, documentType });
     refuseUnsignable(credential);
     // Fails like the contract, whose limit is 120 bytes: simulating megabytes takes a node half a minute.
     if ((remarks ?? '').length > LONGEST_SIMULATED_REMARK) throw refusedMint('RemarkLengthExceeded');
@@ -82,7 +76,7 @@ export function createDocumentPreparer(settings: PreparationSettings): PrepareDo
       owner,
       holder,
       remark: encryptRemark(remarks, id),
-      blNumber: numberOf(credentialSubject),
+      blNumber: numberOf(stated.credentialSubject),
       document: new TextEncoder().encode(JSON.stringify(signed)),
     };
   };
