@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { createAccessKeys, type AccessKeys } from '../access/access-keys';
 import { createWalletLogin, type WalletLogin } from '../access/wallet-login';
 import { createAnswers, type Answers } from '../answers/answers';
@@ -63,7 +62,7 @@ export function startKeyedApi(
   const ofConsole =
     adminApiKey === undefined || !checking || !answers
       ? undefined
-      : startConsole(core, { sources, client, checking, answers, adminApiKey });
+      : startConsole(core, { sources, client, checking, answers, adminApiKey, sealingKey });
   const fetching = createEventFetching(core);
   const onChanged = async (): Promise<void> => {
     await eventDelivery.refresh().catch((error: unknown) => {
@@ -143,9 +142,10 @@ function startConsole(
     checking: CheckingPool;
     answers: Answers;
     adminApiKey: string;
+    sealingKey: Uint8Array;
   },
 ): Console & { stop(): Promise<void> } {
-  const { sources, client, checking, answers, adminApiKey } = parts;
+  const { sources, client, checking, answers, adminApiKey, sealingKey } = parts;
   const { network, consoleReadKey: reader } = config;
   const samples = startSamples(time, sources.feeds);
   const missing = missingForIssuing(config);
@@ -164,7 +164,7 @@ function startConsole(
   return {
     validate: checking.validate,
     progress: answers.progress,
-    sessions: createSessions({ operator: adminApiKey, reader }, facts, { clock: time, randomBytes }),
+    sessions: createSessions({ operator: adminApiKey, reader }, facts, { clock: time, sealingKey }),
     overview: createOverview({
       time,
       currency: network.currency,

@@ -4,8 +4,8 @@ import type { Router } from '@koa/router';
 import type { Context } from 'koa';
 import type { Answers } from '../answers/answers';
 import type { CheckingPool } from '../answers/checking-pool';
-import { SESSION_MS, type Sessions, type TokenFacts } from '../console/sessions';
-import type { Facts, LogIn, Overview, Session } from '../console/views';
+import { SESSION_MS, type Sessions } from '../console/sessions';
+import type { Facts, LogIn, Overview } from '../console/views';
 import { CONSOLE, pageSession } from './gate';
 import { HttpError } from './errors';
 import { sendJson, type OperationRouter } from './operation-router';
@@ -92,19 +92,19 @@ function answerSessions(
       throw 'key' in given ? refuseKey(ctx, wrong) : wrong;
     }
     setCookie(ctx, `${sessions.cookieName}=${loggedIn.cookie}`, SESSION_MS / 1_000);
-    ctx.body = shown(loggedIn.session);
+    ctx.body = loggedIn.session;
   });
 
   // The first question of every visitor: without a session it is no error, which a browser would log.
   router.get(SESSION, (ctx) => {
     const session = pageSession(ctx, sessions);
     if (session === undefined) ctx.status = 204;
-    else ctx.body = shown(session);
+    else ctx.body = session;
   });
 
   router.delete(SESSION, (ctx) => {
-    const session = pageSession(ctx, sessions);
-    if (session !== undefined) sessions.end(session);
+    pageSession(ctx, sessions);
+    sessions.end(ctx.cookies.get(sessions.cookieName) ?? '');
     setCookie(ctx, `${sessions.cookieName}=`, 0);
     ctx.status = 204;
   });
@@ -122,10 +122,6 @@ function setCookie(ctx: Context, cookie: string, maxAgeSeconds: number): void {
   const isHttps = ctx.get('Origin').startsWith('https:');
   const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict`;
   ctx.set('Set-Cookie', `${cookie}; ${attributes}${isHttps ? '; Secure' : ''}`);
-}
-
-function shown({ role, expiresAt }: TokenFacts): Session {
-  return { role, expiresAt };
 }
 
 function logInOf({ key, link }: Readonly<Record<string, unknown>>): LogIn {

@@ -1,7 +1,8 @@
 import type { Context, Middleware } from 'koa';
 import { isAccessKey, type AccessKeys } from '../access/access-keys';
 import { cut, orUndefined } from '../base/errors';
-import { isSame, type Sessions, type TokenFacts } from '../console/sessions';
+import { isSame, type Sessions } from '../console/sessions';
+import type { Session } from '../console/views';
 import { onlyLooks, type Operation } from './description/operation';
 import { HttpError } from './errors';
 import type { AccessState } from './request-log';
@@ -56,7 +57,7 @@ export function createGate({ sessions, refuseKey, keys, ...options }: GateOption
     if (roles.length === 0 && !isOpen && sessions === undefined) return undefined;
 
     async function byKey(ctx: Context, key: string | undefined): Promise<AccessState> {
-      const role = roles.find((one) => isSame(key ?? '', secrets[one] ?? ''));
+      const role = roles.find((one) => isSame(key ?? '', secrets[one]));
       if (role !== undefined) return { role };
       if (isOpen) return {};
       const holder = key !== undefined && roles.length > 0 ? await keys?.find(key) : undefined;
@@ -91,10 +92,10 @@ function expectAllowed({ role, holder }: AccessState, operation: GatedOperation)
   }
   const { scope } = operation;
   if (holder === undefined || (scope !== undefined && holder.may.includes(scope))) return;
-  const may = `it may ${holder.may.join(' and ')}`;
-  const message =
+  const needed =
     scope === undefined ? 'It is not for keys with a scope.' : `It needs a key that may ${scope}.`;
-  throw new HttpError(403, 'KEY_MAY_NOT', `Your key may not do this: ${may}. ${message}`);
+  const message = `Your key may not do this: it may ${holder.may.join(' and ')}. ${needed}`;
+  throw new HttpError(403, 'KEY_MAY_NOT', message);
 }
 
 function refusal(ctx: Context, access: Access, roles: readonly KeyRole[], key = ''): HttpError {
@@ -118,7 +119,7 @@ function sessionEnded(): HttpError {
  *
  * @throws HttpError CONSOLE_ORIGIN_WRONG. Pages on other ports of the host have the cookie, too.
  */
-export function pageSession(ctx: Context, sessions: Sessions): TokenFacts | undefined {
+export function pageSession(ctx: Context, sessions: Sessions): Session | undefined {
   ctx.set(CONSOLE_HEADERS);
   const isReading = ctx.method === 'GET' || ctx.method === 'HEAD';
   if (!['', 'same-origin', 'none'].includes(ctx.get('Sec-Fetch-Site'))) {

@@ -4,7 +4,7 @@ import type { Context, Middleware } from 'koa';
 import type * as z from 'zod';
 import type { JsonParts } from '../answers/checking-pool';
 import type { Holder } from '../access/access-keys';
-import { cut, orUndefined } from '../base/errors';
+import { cut, orUndefined, UnavailableError } from '../base/errors';
 import type { Lifecycle } from '../base/lifecycle';
 import { seal, unseal } from '../base/seal';
 import type { Time } from '../base/time';
@@ -100,7 +100,7 @@ export function createOperationRouter(
         const pages = isPaged && holder ? sealedPages(pageKey, holder) : PLAIN;
         if (query) Object.assign(ctx.state, { ...checkedQuery(query, ctx, pages), pages });
         if (body?.kind === 'small') ctx.state.body = await readSmallJson(time, ctx);
-        if (!onlyLooks(operation) && isDatabaseRemoved()) throw databaseRemoved(ctx);
+        if (!onlyLooks(operation) && isDatabaseRemoved()) throw databaseRemoved();
         await route(ctx);
         // The key may have ended during a long wait.
         if (holder && onlyLooks(operation)) await check(ctx);
@@ -121,13 +121,12 @@ export function tellAnswers(time: Time, lifecycle: Lifecycle): Middleware<Reques
   };
 }
 
-/** Seconds in `Retry-After` after which an operator may have restored the database. */
-const RESTORED_AFTER_S = '60';
+/** An operator may have restored the database by then. */
+const RESTORED_AFTER_MS = 60_000;
 
-function databaseRemoved(ctx: Context): HttpError {
-  ctx.set('Retry-After', RESTORED_AFTER_S);
+function databaseRemoved(): UnavailableError {
   const message = 'The database was removed, so nothing is stored until the operator has restored it.';
-  return new HttpError(503, 'DATABASE_REMOVED', message);
+  return new UnavailableError('DATABASE_REMOVED', message, { retryAfterMs: RESTORED_AFTER_MS });
 }
 
 /** Checks the parameters of a query, and refuses unknown ones. @throws HttpError QUERY_INVALID */

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { randomBytes } from 'node:crypto';
 import type { Answers } from '../../service/answers/answers';
 import { createSessions } from '../../service/console/sessions';
 import { openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
@@ -28,7 +27,7 @@ describe('the list of deliveries', () => {
     const sessions = createSessions(
       { operator: KEY, reader: undefined },
       { ...facts, signingKeyId: undefined },
-      { clock: Date, randomBytes },
+      { clock: Date, sealingKey: new Uint8Array(32) },
     );
     const console = { sessions, overview: async () => ({ revision }) };
     const answers = { deliveries } as unknown as Answers;

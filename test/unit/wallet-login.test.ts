@@ -162,8 +162,9 @@ describe('the log-in of a wallet', () => {
     const problemWith = async (nonce: string, log = wallets()): Promise<string> => {
       const message = messageWith(nonce);
       const signature = await wallet.signMessage(message);
-      const caller = { left: new AbortController().signal, limit: () => undefined };
-      return log.login({ message, signature }, caller).then(() => '', messageOf);
+      return log
+        .login({ message, signature }, 'network', new AbortController().signal)
+        .then(() => '', messageOf);
     };
     const nonce = wallets().makeNonce();
     expect(nonce).to.match(/^[0-9a-z]{50,100}$/);
