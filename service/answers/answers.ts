@@ -106,25 +106,22 @@ export function createAnswers(parts: AnswersParts): Answers {
   /** The subscriptions of a holder. Undefined: the caller sees all. */
   const ownOf = async (holder: Holder | undefined) => holder && namesOfOwner(db, holder.owner);
 
-  const eventsOfToken = async ({ chainId, registry, tokenId }: TokenLocation): Promise<StoredEvent[]> => {
+  /** The events of a token, and the deliveries that the caller sees. Undefined: it sees no such token. */
+  const eventsOfToken = async (holder: Holder | undefined, location: TokenLocation) => {
+    const { chainId, registry, tokenId } = location;
     const wanted = { registry: registryName(chainId, registry), tokenId: tokenId.toString() };
-    return (await listEvents(db, wanted)).events;
-  };
-
-  /** A token that a reorganisation took away from the caller is not seen any more. */
-  const isSeen = async (holder: Holder | undefined, location: TokenLocation): Promise<boolean> => {
-    const events = holder ? await eventsOfToken(location) : [];
-    return isSeenBy(
-      holder,
-      events.filter(({ type, isOrphaned }) => !isOrphaned && type !== RETRACTED_TYPE),
-    );
+    const { events } = await listEvents(db, wanted);
+    // A token that a reorganisation took away from the caller is not seen any more.
+    const standing = events.filter(({ type, isOrphaned }) => !isOrphaned && type !== RETRACTED_TYPE);
+    const own = await ownOf(holder);
+    return isSeenBy(holder, standing) ? events.map((event) => withDeliveriesOf(own, event)) : undefined;
   };
 
   return {
     progress,
     async evidence(question, left) {
       const location = locationOf(question, config);
-      if (!(await isSeen(question.holder, location))) return undefined;
+      if ((await eventsOfToken(question.holder, location)) === undefined) return undefined;
       try {
         return await checking.evidence(nodeOfCaller(config, location), location, left);
       } catch (thrown) {
@@ -136,7 +133,8 @@ export function createAnswers(parts: AnswersParts): Answers {
     async token(question, left) {
       const { holder, seesDeliveries } = question;
       const location = locationOf(question, config);
-      if (!(await isSeen(holder, location))) return undefined;
+      const known = await eventsOfToken(holder, location);
+      if (known === undefined) return undefined;
       const node = nodeOfCaller(config, location);
       const { chainId, registry, tokenId } = location;
       const history = await inTurn(left, () =>
@@ -154,10 +152,6 @@ export function createAnswers(parts: AnswersParts): Answers {
       const isOwn = scope?.chainId === chainId && isSame(scope.registryAddress, registry);
       const issuing = isOwn && !holder ? await progress(tokenIdHexOf(tokenId)) : undefined;
       if (history.state.state === 'not minted' && issuing === undefined) return undefined;
-      const own = await ownOf(holder);
-      const known = (await eventsOfToken(location)).map((event) =>
-        own ? withDeliveriesOf(own, event) : event,
-      );
       const eventsOf = eventsByOperation(known, seesDeliveries);
       return {
         ...view,
@@ -196,7 +190,7 @@ export function createAnswers(parts: AnswersParts): Answers {
       const [original = event] = data?.retracts ? await deliveriesOfEvent(db, data.retracts) : [];
       if (!isSeenBy(holder, [original])) return undefined;
       const own = await ownOf(holder);
-      return eventDetails(db, targetOf, own ? withDeliveriesOf(own, event) : event, time.now());
+      return eventDetails(db, targetOf, withDeliveriesOf(own, event), time.now());
     },
 
     verify: (bytes, left) =>

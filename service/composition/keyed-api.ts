@@ -154,17 +154,14 @@ function startConsole(
     attempts++;
     if (outcome === 'delivered') samples.delivered();
   });
-  const facts = {
-    domain: config.domain,
-    chainId: network.chainId,
-    registry: config.tokenRegistryAddress,
-    issuer: config.issuerKey?.controller,
-    signingKeyId: config.signingKeys?.key.id,
-  };
   return {
     validate: checking.validate,
     progress: answers.progress,
-    sessions: createSessions({ operator: adminApiKey, reader }, facts, { clock: time, sealingKey }),
+    sessions: createSessions(
+      { operator: adminApiKey, reader },
+      [config.domain, network.chainId, config.tokenRegistryAddress],
+      { clock: time, sealingKey },
+    ),
     overview: createOverview({
       time,
       currency: network.currency,

@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { orUndefined } from '../base/errors';
 import { seal, unseal } from '../base/seal';
 import type { Clock } from '../base/time';
@@ -27,31 +27,19 @@ const ROLES = ['operator', 'reader'] as const satisfies Role[];
 /** The key that logs in to each role. Undefined: nobody can. */
 export type ConsoleKeys = Readonly<Record<Role, string | undefined>>;
 
-/** Public facts that tell a service from others, and that all its processes have. */
-export interface ServiceFacts {
-  domain: string | undefined;
-  chainId: number;
-  registry: string | undefined;
-  issuer: string | undefined;
-  /** The id of the key that signs webhooks. */
-  signingKeyId: string | undefined;
-}
-
 /**
  * Cookies and links are sealed, so that they outlast a restart and hold in every process. One of a role ends
  * when the key of the role is changed.
  *
- * @param facts not the keys: a name that follows from a key would let anybody test guesses of it.
- * @param sealingKey 32 bytes, which all processes have.
+ * @param service tells a service from others that share its database.
+ * @param sealingKey 32 random bytes, which all processes have: nobody else can test guesses of keys.
  */
 export function createSessions(
   keys: ConsoleKeys,
-  facts: ServiceFacts,
+  service: readonly unknown[],
   { clock, sealingKey }: { clock: Clock; sealingKey: Uint8Array },
 ): Sessions {
-  const { domain, chainId, registry, issuer, signingKeyId } = facts;
-  const named = JSON.stringify([domain, chainId, registry?.toLowerCase(), issuer, signingKeyId]);
-  const cookieName = `console-${createHash('sha256').update(named).digest('hex').slice(0, 12)}`;
+  const name = createHmac('sha256', sealingKey).update(JSON.stringify(service)).digest('hex');
   /** Links that were used and sessions that were ended, with the time when they expire. */
   const spent = new Map<string, number>();
 
@@ -78,7 +66,7 @@ export function createSessions(
   }
 
   return {
-    cookieName,
+    cookieName: `console-${name.slice(0, 12)}`,
     logIn(proof) {
       const role =
         'link' in proof ? spend('link', proof.link)?.role : ROLES.find((one) => isSame(proof.key, keys[one]));

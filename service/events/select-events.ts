@@ -1,6 +1,6 @@
 import { parseTokenId } from '../registry/token-id-forms';
 import type { CloudEvent } from './cloud-event';
-import { OPERATIONS_PREFIX } from './conditions';
+import { OPERATIONS_PREFIX, OPERATIONS_SOURCE } from './conditions';
 
 /** Values of attributes, by the attribute's name. */
 export type AttributeValues = Readonly<Record<string, string>>;
@@ -63,7 +63,7 @@ export interface EventRules {
   readonly hasRetractions: boolean;
   /** Whether it may see nothing that the rules do not select. */
   readonly isScoped: boolean;
-  /** Whether its scope has a part of a source: it notices nothing of others. */
+  /** Whether it may want an event of a source: it notices nothing of others. */
   mayHave(this: void, source: string): boolean;
 }
 
@@ -83,7 +83,11 @@ export function compileRules(definition: string): EventRules {
     event.type.startsWith(OPERATIONS_PREFIX)
       ? wantsOperation(definition, event.type)
       : event.data.blockNumber >= first && selects(event);
-  const mayHave = (source: string): boolean => scope?.every((filter) => maySelect(filter, source)) ?? true;
+  const isOfOperations = (source: string): boolean => source === OPERATIONS_SOURCE && namesOperations(given);
+  const mayHave = (source: string): boolean =>
+    [source, undefined].includes(given.source) || isOfOperations(source)
+      ? (scope?.every((filter) => maySelect(filter, source)) ?? true)
+      : false;
   return { selection: selecting, wants, hasRetractions: retractions, isScoped: scope !== undefined, mayHave };
 }
 

@@ -10,10 +10,8 @@ import type { RefuseKey } from './wrong-keys';
 
 /** The keys of the service, and the sessions of its console, if it has one. */
 export interface GateOptions {
-  apiKey: string | undefined;
-  adminApiKey: string | undefined;
-  /** It may read all. */
-  readKey: string | undefined;
+  /** `reader`: it may read all. */
+  secrets: Readonly<Record<KeyRole, string | undefined>>;
   /** The keys that see a part. */
   keys: Pick<AccessKeys, 'find'> | undefined;
   sessions: Sessions | undefined;
@@ -47,8 +45,7 @@ const BEARER = /^bearer +/i;
  * give a role: that of an operator for everything, that of a reader for what only looks, and that of a holder
  * for the operations of a scope. A session that has ended refuses nothing that needs no key.
  */
-export function createGate({ sessions, refuseKey, keys, ...options }: GateOptions): Gate {
-  const secrets = { issuer: options.apiKey, admin: options.adminApiKey, reader: options.readKey };
+export function createGate({ secrets, keys, sessions, refuseKey }: GateOptions): Gate {
   return (operation) => {
     const { access } = operation;
     if (access === 'anyone') return () => Promise.resolve();

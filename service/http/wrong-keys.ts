@@ -25,8 +25,9 @@ export function createKeyRefusal(clock: Clock): RefuseKey {
     const waitMs = Math.min(FIRST_WAIT_MS * 2 ** (failures.times - 1), LONGEST_WAIT_MS);
     const retryAfterMs = failures.times > 0 ? failures.at + waitMs - now : 0;
     if (retryAfterMs > 0) {
-      const why = `Try another key in ${Math.ceil(retryAfterMs / 1_000)} s: an earlier one from this address was`;
-      return new TooOftenError('KEY_ATTEMPTS', `${wrong.message} ${why} wrong too.`, { retryAfterMs });
+      const seconds = Math.ceil(retryAfterMs / 1_000);
+      const why = `Try another key in ${seconds} s: an earlier one from this address was wrong too.`;
+      return new TooOftenError('KEY_ATTEMPTS', `${wrong.message} ${why}`, { retryAfterMs });
     }
     failures.times++;
     failures.at = now;

@@ -112,14 +112,15 @@ export async function listEvents(
   });
   const events = await withDeliveries(db, rows.slice(0, limit));
   return {
-    events: own ? events.map((event) => withDeliveriesOf(own, event)) : events,
+    events: events.map((event) => withDeliveriesOf(own, event)),
     next: limit === undefined ? undefined : rows[limit]?.id,
   };
 }
 
-/** The event with the deliveries to some subscriptions alone. */
-export function withDeliveriesOf(own: readonly string[], event: StoredEvent): StoredEvent {
-  return { ...event, deliveries: event.deliveries.filter(({ subscription }) => own.includes(subscription)) };
+/** The event with the deliveries to some subscriptions alone. Undefined: with all. */
+export function withDeliveriesOf(own: readonly string[] | undefined, event: StoredEvent): StoredEvent {
+  const isOwn = ({ subscription }: Delivery): boolean => own?.includes(subscription) ?? true;
+  return { ...event, deliveries: event.deliveries.filter(isOwn) };
 }
 
 /** Selects the keys of the events that were enqueued for channels. */
@@ -131,11 +132,6 @@ function enqueuedFor(db: Kysely<Schema>, channels: readonly number[]): Expressio
 export interface Place {
   event: number;
   channel: number;
-}
-
-/** Whether a page may end there. PostgreSQL refuses larger numbers. */
-export function isPlace({ event, channel }: Place): boolean {
-  return event <= HIGHEST_KEY && channel <= HIGHEST_KEY;
 }
 
 /** Selects deliveries. Undefined: all. Those of orphaned events are left out. */

@@ -3,8 +3,7 @@ import { CursorExpiredError, RequestError } from '../base/errors';
 import type { RegistryName } from '../base/registry-name';
 import type { Schema } from '../database/schema';
 import { RETRACTED_TYPE, sourceOf, type CloudEvent } from '../events/cloud-event';
-import { OPERATIONS } from '../events/conditions';
-import { namesOperations, type EventRules } from '../events/select-events';
+import type { EventRules } from '../events/select-events';
 import { registryOfFeed } from './feeds';
 import type { Cursors, StreamPlace } from './stream-cursor';
 
@@ -91,11 +90,7 @@ export async function readStream(
   { current }: Streams,
   { after, rules, limit }: Fetched,
 ): Promise<StreamPage> {
-  const { source } = rules.selection;
-  const sources = [source, ...(namesOperations(rules.selection) ? [`urn:service:${OPERATIONS}`] : [])];
-  const isSelected = ({ registry }: Stream): boolean =>
-    rules.mayHave(sourceOf(registry)) && (source === undefined || sources.includes(sourceOf(registry)));
-  const streams = current.filter(isSelected);
+  const streams = current.filter(({ registry }) => rules.mayHave(sourceOf(registry)));
   const start = beginningOf(cursors, streams, after);
   expectKept(cursors, start, streams);
   const positions = new Map(start.positions);

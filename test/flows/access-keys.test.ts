@@ -221,7 +221,7 @@ for (const engine of ENGINES)
       const again = { name: 'party 1', may: ['read', 'subscribe'] };
       const wider = { ...again, expiresAt: FAR, scope: { parties: parties.map((one) => `eip155:1:${one}`) } };
       const { key: other } = await make(wider);
-      expect((await as<object[]>(other, 'GET', '/subscriptions')).body, 'of another scope').to.deep.equal([]);
+      expect((await as<object[]>(other, 'GET', '/subscriptions')).body).to.deep.equal([]);
       const { key } = await make({ ...again, scope: { parties: [`eip155:${CHAIN}:${parties[0]}`] } });
       const listed = await as<{ id: string }[]>(key, 'GET', '/subscriptions');
       expect(listed.body.map((one) => one.id)).to.deep.equal([id]);

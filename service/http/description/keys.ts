@@ -4,7 +4,7 @@ import { LOGIN_REQUEST } from '../../access/wallet-login';
 import { component, TEXT } from '../../answers/views';
 import EXAMPLES from './examples.json';
 import { chapter, json } from './operation';
-import { AFTER, page, PAGE_LIMIT } from './values';
+import { page, PAGE_LIMIT, position } from './values';
 
 const NEW_KEY = json(
   'The key, which is shown this once.',
@@ -31,12 +31,12 @@ export const KEYS = chapter('Keys', 'admin', {
     summary: 'List the keys',
     description:
       'The newest first. Keys that have ended stay in the list for 30 days, those of wallets for an hour.',
-    query: z.object({ limit: PAGE_LIMIT, after: TEXT.optional().describe(AFTER) }),
+    query: z.object({ limit: PAGE_LIMIT, after: position<string>() }),
     answers: {
       200: page(
         'A page of keys.',
         component('AccessKeys', { keys: z.array(ACCESS_KEY) }),
-        '/keys?after=0192f3c8-5a00-7000-8000-000000000001',
+        '/keys?after=2Zb…',
       ),
     },
   },

@@ -59,7 +59,7 @@ export function answerQuestions(
       const states = state && [state];
       const wanted = { ...query, tokenId, eventId, states };
       const { deliveries, next } = await answers.deliveries(wanted, ctx.state.holder);
-      if (next) linkNextPage(ctx, `${next.event}.${next.channel}`);
+      if (next) linkNextPage(ctx, next);
       ctx.body = deliveries;
     }),
   );
@@ -67,8 +67,8 @@ export function answerQuestions(
   answer(DELIVERIES.listEvents, async (ctx) => {
     const { token: tokenId, after, limit } = ctx.state.query;
     const { holder } = ctx.state;
-    const { events, next } = await answers.events({ tokenId, from: after?.event, limit, holder });
-    if (next !== undefined) linkNextPage(ctx, String(next));
+    const { events, next } = await answers.events({ tokenId, from: after, limit, holder });
+    if (next !== undefined) linkNextPage(ctx, next);
     ctx.body = events;
   });
 

@@ -93,7 +93,7 @@ export function answerSubscriptions(
     const wanted = { ...query, states, subscription: id, tokenId };
     const own = ctx.state.holder && [id];
     const { deliveries, next } = await options.deliveries({ ...wanted, own });
-    if (next) linkNextPage(ctx, `${next.event}.${next.channel}`);
+    if (next) linkNextPage(ctx, next);
     ctx.body = deliveries.map(undeliveredView);
   });
 
