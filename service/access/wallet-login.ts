@@ -33,7 +33,7 @@ interface WalletLoginParts {
   keys: Pick<AccessKeys, 'make'>;
   time: Time;
   /** A followed registry of a chain. */
-  followedOn(this: void, chainId: number): Promise<FollowedRegistry | undefined>;
+  followedOn(this: void, chainId: number): FollowedRegistry | undefined;
 }
 
 const LONGEST_MESSAGE = 4_000;
@@ -75,7 +75,7 @@ export function createWalletLogin(parts: WalletLoginParts): WalletLogin {
       const { address, chainId, nonce, endsAt } = readLoginMessage(message, domain, time.now());
       if (!(Math.abs(ageOf(nonce)) < NONCE_VALID_MS))
         throw refused('Nonce', 'is not of this service, or is old. Get one with POST /login/nonce.');
-      const followed = await followedOn(chainId);
+      const followed = followedOn(chainId);
       if (followed === undefined)
         throw refused(
           'Chain ID',

@@ -2,7 +2,7 @@ import { createAccessKeys, type AccessKeys } from '../access/access-keys';
 import { createWalletLogin, type WalletLogin } from '../access/wallet-login';
 import { createAnswers, type Answers } from '../answers/answers';
 import { createCheckingPool, type CheckingPool } from '../answers/checking-pool';
-import { messageOf, orUndefined } from '../base/errors';
+import { messageOf } from '../base/errors';
 import { loggedOnce } from '../base/logger';
 import { repeat } from '../base/time';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
@@ -13,7 +13,6 @@ import { factsOf } from '../console/facts';
 import { createOverview, SHARING_OF_OVERVIEW, startSamples } from '../console/overview';
 import { createSessions } from '../console/sessions';
 import { Registries } from '../followed-registries/registries';
-import { followedRegistryOf, readRegistries } from '../followed-registries/stored-registries';
 import type { HttpAppOptions } from '../http/app';
 import type { SubscriptionRoutes } from '../http/routes/subscriptions';
 import { createSnapshots, type SnapshotSources } from '../observability/snapshot';
@@ -75,7 +74,7 @@ export function startKeyedApi(
   const endingKeys = repeat(time, endKeys, END_KEYS_EVERY_MS);
   return {
     keys: adminApiKey === undefined ? undefined : keys,
-    wallets: walletsOf(core, keys, sealingKey),
+    wallets: walletsOf(core, eventDelivery, keys, sealingKey),
     registries: new Registries({
       database,
       settings: config,
@@ -99,7 +98,8 @@ export function startKeyedApi(
 const END_KEYS_EVERY_MS = 5_000;
 
 function walletsOf(
-  { config, database, time }: Core,
+  { config, time }: Core,
+  eventDelivery: Lines['eventDelivery'],
   keys: AccessKeys,
   sealingKey: Uint8Array,
 ): WalletLogin | undefined {
@@ -107,12 +107,8 @@ function walletsOf(
   if (!walletLogin || domain === undefined || adminApiKey === undefined) return undefined;
   return createWalletLogin({
     ...{ domain, sealingKey, keys, time },
-    async followedOn(chainId) {
-      const stored = await readRegistries(database.db);
-      // The settings may have no key for a node any more.
-      const added = stored.flatMap((one) => orUndefined(() => followedRegistryOf(one, config)) ?? []);
-      return [...config.registries, ...added].find(({ network }) => network.chainId === chainId);
-    },
+    followedOn: (chainId) =>
+      eventDelivery.feeds.find((one) => one.running && one.chainId === chainId)?.running?.followed,
   });
 }
 

@@ -19,12 +19,12 @@ export type Filter =
 /** The members that select events. An absent one selects all events. */
 export interface Selection {
   /** `urn:service:<chainId>:<registry>`, in lower case. */
-  readonly source?: string;
-  readonly types?: readonly string[];
+  readonly source?: string | undefined;
+  readonly types?: readonly string[] | undefined;
   /** All of them must be true. */
-  readonly filters?: readonly Filter[];
+  readonly filters?: readonly Filter[] | undefined;
   /** The scope of the key that it belongs to: all of them must be true, too. */
-  readonly scope?: readonly Filter[];
+  readonly scope?: readonly Filter[] | undefined;
 }
 
 /** Whether a registry event is for a subscription. */

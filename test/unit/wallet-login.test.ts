@@ -149,7 +149,7 @@ describe('the log-in of a wallet', () => {
     createWalletLogin({
       ...{ domain: DOMAIN, sealingKey, time: { ...systemTime, now: () => now } },
       keys: { make: () => Promise.reject(new Error('No key is made here.')) },
-      followedOn: () => Promise.resolve(undefined),
+      followedOn: () => undefined,
     });
   const messageWith = (nonce: string): string =>
     loginMessage({ ...WHOLE, ...BARE, address: wallet.address, nonce });

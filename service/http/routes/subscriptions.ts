@@ -98,19 +98,13 @@ export function answerSubscriptions(
   });
 
   answer(DELIVERIES.streamEvents, async (ctx) => {
-    const { left, query } = ctx.state;
+    const { left, query, holder } = ctx.state;
     const { subscription, source, types, tokens, parties, ...wanted } = query;
     const filters = [...(tokens ? [{ tokens }] : []), ...(parties ? [{ parties }] : [])];
-    const scope = ctx.state.holder?.filters;
+    const rules = { source: source?.toLowerCase(), types, filters, scope: holder?.filters };
     const selecting: Selecting =
       subscription === undefined
-        ? {
-            ...(scope && { scope }),
-            ...(source && { source: source.toLowerCase() }),
-            ...(types && { types }),
-            filters,
-            config: OF_NO_SUBSCRIPTION,
-          }
+        ? { ...rules, config: OF_NO_SUBSCRIPTION }
         : await subscriptionsFor(ctx).find(subscription);
     if (wanted.wait > 0) limitCaller(ctx);
     ctx.state.isRoutine = true;
