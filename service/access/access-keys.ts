@@ -62,12 +62,6 @@ interface KeyTerms {
   nonce?: string;
 }
 
-/** A page of keys. `next`: the `after` of the next one. */
-interface KeyPage {
-  keys: AccessKey[];
-  next: string | undefined;
-}
-
 /** The keys of those who see a part. */
 export interface AccessKeys {
   /** The holder of a key that is live. It notes the use. */
@@ -76,8 +70,8 @@ export interface AccessKeys {
   add(body: unknown): Promise<NewKey>;
   /** Undefined: the nonce was used. */
   make(terms: KeyTerms): Promise<NewKey | undefined>;
-  /** The newest first. Keys that ended are kept for thirty days. */
-  list(page: { after?: string | undefined; limit: number }): Promise<KeyPage>;
+  /** The newest first. Keys that ended are kept for thirty days. `next`: the `after` of the next page. */
+  list(page: { after?: string | undefined; limit: number }): Promise<{ keys: AccessKey[]; next?: string }>;
   /** Ends a key. @throws RequestError KEY_UNKNOWN */
   revoke(id: string): Promise<void>;
   /** Pauses the subscriptions of owners whose keys have all ended. */
@@ -182,7 +176,8 @@ export function createAccessKeys(database: Database, clock: Clock, onEnded: () =
         .limit(limit + 1)
         .execute();
       const keys = rows.slice(0, limit).map((row) => shown(row, clock.now()));
-      return { keys, next: rows.length > limit ? keys.at(-1)?.id : undefined };
+      const last = rows.length > limit && keys.at(-1);
+      return { keys, ...(last && { next: last.id }) };
     },
     async revoke(id) {
       const now = clock.now();

@@ -1,6 +1,5 @@
 import { getAddress } from 'ethers';
 import { sql, type Kysely } from 'kysely';
-import type { Retraction } from '../../client/events';
 import type { Holder } from '../access/access-keys';
 import { type Time, timeAt, untilAborted } from '../base/time';
 import { traceIdOf } from '../base/trace';
@@ -22,8 +21,10 @@ import {
   withDeliveriesOf,
   type DeliveriesPage,
   type DeliveriesWanted,
+  type EventsWanted,
   type StoredEvent,
 } from '../outbox/deliveries';
+import { judgedBody } from '../outbox/stored-events';
 import { readTokenState } from '../registry/read-token-state';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 import { reachRegistry, type NetworkNode } from '../registry/registry-contracts';
@@ -79,12 +80,10 @@ export interface Answers {
     wanted: DeliveriesWanted,
     holder?: Holder,
   ): Promise<{ deliveries: (EventNames & DeliveryView)[]; next: DeliveriesPage['next'] }>;
-  events(wanted: {
-    tokenId: string | undefined;
-    from: number | undefined;
-    limit: number;
-    holder?: Holder | undefined;
-  }): Promise<{ events: (EventNames & { deliveries: DeliveryView[] })[]; next: number | undefined }>;
+  events(
+    wanted: Pick<EventsWanted, 'tokenId' | 'from' | 'limit'>,
+    holder?: Holder,
+  ): Promise<{ events: (EventNames & { deliveries: DeliveryView[] })[]; next: number | undefined }>;
   event(eventId: string, holder?: Holder): Promise<EventDetails | undefined>;
   verify(this: void, bytes: Uint8Array, left: AbortSignal): Promise<JsonParts>;
   derive(this: void, bytes: Uint8Array, left: AbortSignal): Promise<JsonParts>;
@@ -174,7 +173,7 @@ export function createAnswers(parts: AnswersParts): Answers {
       return { deliveries: shown, next };
     },
 
-    async events({ holder, ...wanted }) {
+    async events(wanted, holder) {
       const { events, next } = await listEvents(db, { ...wanted, own: await ownOf(holder) });
       const shown = events.map((event) => ({
         ...namesOf(event),
@@ -185,10 +184,7 @@ export function createAnswers(parts: AnswersParts): Answers {
 
     async event(eventId, holder) {
       const [event] = await deliveriesOfEvent(db, eventId);
-      if (event === undefined) return undefined;
-      const { data } = JSON.parse(event.body) as Partial<Retraction>;
-      const [original = event] = data?.retracts ? await deliveriesOfEvent(db, data.retracts) : [];
-      if (!isSeenBy(holder, [original])) return undefined;
+      if (event === undefined || !isSeenBy(holder, [event])) return undefined;
       const own = await ownOf(holder);
       return eventDetails(db, targetOf, withDeliveriesOf(own, event), time.now());
     },
@@ -212,7 +208,10 @@ type Nodes = AnswersParts['config'];
 function isSeenBy(holder: Holder | undefined, events: readonly StoredEvent[]): boolean {
   if (holder === undefined) return true;
   const selects = compileSelection({ filters: holder.filters });
-  return events.some(({ body }) => selects(JSON.parse(body) as CloudEvent));
+  return events.some((event) => {
+    const body = judgedBody(event);
+    return body !== null && selects(JSON.parse(body) as CloudEvent);
+  });
 }
 
 /** @throws RequestError QUERY_INVALID. */
@@ -220,18 +219,18 @@ function locationOf(
   { tokenId, registry, chainId, holder }: TokenPlace,
   { network, tokenRegistryAddress, ...config }: Nodes,
 ): TokenLocation {
-  // They are not in every scope.
-  const registries = holder ? [] : config.registries;
   const address = registry ?? (chainId === undefined ? tokenRegistryAddress : undefined);
   if (address !== undefined && isPlainAddress(address))
     return { chainId: chainId ?? network.chainId, registry: getAddress(address), tokenId };
-  const followed = registries.map((one) => `registry=${one.address}&chainId=${one.network.chainId}`);
+  // It is not in every scope.
+  const [followed] = holder ? [] : config.registries;
   const problem =
     address === undefined
       ? 'is missing'
       : 'must be an address: 0x and 40 hexadecimal digits, with a right checksum or in lower case';
-  const remedy = followed.length === 0 ? '' : `, for example ?${followed[0]}`;
-  throw new RequestError('QUERY_INVALID', `The parameter registry ${problem}${remedy}.`);
+  const remedy =
+    followed && `, for example ?registry=${followed.address}&chainId=${followed.network.chainId}`;
+  throw new RequestError('QUERY_INVALID', `The parameter registry ${problem}${remedy ?? ''}.`);
 }
 
 const REGISTRY_PROBLEMS: Readonly<Record<string, string>> = {

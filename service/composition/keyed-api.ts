@@ -1,5 +1,5 @@
-import { createAccessKeys, type AccessKeys } from '../access/access-keys';
-import { createWalletLogin, type WalletLogin } from '../access/wallet-login';
+import { createAccessKeys } from '../access/access-keys';
+import { createWalletLogin } from '../access/wallet-login';
 import { createAnswers, type Answers } from '../answers/answers';
 import { createCheckingPool, type CheckingPool } from '../answers/checking-pool';
 import { messageOf } from '../base/errors';
@@ -8,6 +8,7 @@ import { repeat } from '../base/time';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
 import type { Chain } from '../chain/chain';
 import { missingForIssuing } from '../config/config';
+import type { FollowedRegistry } from '../config/followed-registries';
 import type { Console } from '../http/console-routes';
 import { factsOf } from '../console/facts';
 import { createOverview, SHARING_OF_OVERVIEW, startSamples } from '../console/overview';
@@ -46,7 +47,7 @@ export function startKeyedApi(
 ): KeyedApi {
   const { config, database, time } = core;
   const { issuing, eventDelivery } = lines;
-  const { apiKey, adminApiKey } = config;
+  const { apiKey, adminApiKey, walletLogin, domain } = config;
   const checking =
     apiKey === undefined && adminApiKey === undefined
       ? undefined
@@ -61,7 +62,7 @@ export function startKeyedApi(
   const ofConsole =
     adminApiKey === undefined || !checking || !answers
       ? undefined
-      : startConsole(core, { sources, client, checking, answers, adminApiKey, sealingKey });
+      : startConsole(core, { sources, client, checking, answers, sealingKey });
   const fetching = createEventFetching(core);
   const onChanged = async (): Promise<void> => {
     await eventDelivery.refresh().catch((error: unknown) => {
@@ -72,9 +73,17 @@ export function startKeyedApi(
   // Also without ADMIN_API_KEY, when no key opens anything.
   const endKeys = loggedOnce(core.logger, 'ended keys cannot be looked for now', () => keys.endOld());
   const endingKeys = repeat(time, endKeys, END_KEYS_EVERY_MS);
+  const followedOn = (chainId: number): FollowedRegistry | undefined =>
+    eventDelivery.feeds.find((one) => one.running && one.chainId === chainId)?.running?.followed;
+  const endChecks = async (): Promise<void> => {
+    await Promise.all([checking?.stop(), fetching.stop()]);
+  };
   return {
     keys: adminApiKey === undefined ? undefined : keys,
-    wallets: walletsOf(core, eventDelivery, keys, sealingKey),
+    wallets:
+      walletLogin && domain !== undefined
+        ? createWalletLogin({ domain, sealingKey, keys, time, followedOn })
+        : undefined,
     registries: new Registries({
       database,
       settings: config,
@@ -85,32 +94,15 @@ export function startKeyedApi(
     subscriptions: adminApiKey === undefined ? undefined : subscriptionsOf(core, onChanged, fetching.fetch),
     answers,
     console: ofConsole,
-    async endChecks() {
-      await Promise.all([checking?.stop(), fetching.stop()]);
-    },
+    endChecks,
     async stop() {
-      await Promise.all([checking?.stop(), ofConsole?.stop(), fetching.stop(), endingKeys.stop()]);
+      await Promise.all([endChecks(), ofConsole?.stop(), endingKeys.stop()]);
     },
   };
 }
 
 /** How soon subscriptions pause after the last key of their owner has ended. */
 const END_KEYS_EVERY_MS = 5_000;
-
-function walletsOf(
-  { config, time }: Core,
-  eventDelivery: Lines['eventDelivery'],
-  keys: AccessKeys,
-  sealingKey: Uint8Array,
-): WalletLogin | undefined {
-  const { walletLogin, domain, adminApiKey } = config;
-  if (!walletLogin || domain === undefined || adminApiKey === undefined) return undefined;
-  return createWalletLogin({
-    ...{ domain, sealingKey, keys, time },
-    followedOn: (chainId) =>
-      eventDelivery.feeds.find((one) => one.running && one.chainId === chainId)?.running?.followed,
-  });
-}
 
 function subscriptionsOf(
   { config, database, time, lookup }: Core,
@@ -137,12 +129,11 @@ function startConsole(
     client: Chain;
     checking: CheckingPool;
     answers: Answers;
-    adminApiKey: string;
     sealingKey: Uint8Array;
   },
 ): Console & { stop(): Promise<void> } {
-  const { sources, client, checking, answers, adminApiKey, sealingKey } = parts;
-  const { network, consoleReadKey: reader } = config;
+  const { sources, client, checking, answers, sealingKey } = parts;
+  const { network, adminApiKey: operator, consoleReadKey: reader } = config;
   const samples = startSamples(time, sources.feeds);
   const missing = missingForIssuing(config);
   let attempts = 0;
@@ -154,7 +145,7 @@ function startConsole(
     validate: checking.validate,
     progress: answers.progress,
     sessions: createSessions(
-      { operator: adminApiKey, reader },
+      { operator, reader },
       [config.domain, network.chainId, config.tokenRegistryAddress],
       { clock: time, sealingKey },
     ),

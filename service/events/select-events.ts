@@ -85,9 +85,8 @@ export function compileRules(definition: string): EventRules {
       : event.data.blockNumber >= first && selects(event);
   const isOfOperations = (source: string): boolean => source === OPERATIONS_SOURCE && namesOperations(given);
   const mayHave = (source: string): boolean =>
-    [source, undefined].includes(given.source) || isOfOperations(source)
-      ? (scope?.every((filter) => maySelect(filter, source)) ?? true)
-      : false;
+    ([source, undefined].includes(given.source) || isOfOperations(source)) &&
+    (scope ?? []).every((filter) => maySelect(filter, source));
   return { selection: selecting, wants, hasRetractions: retractions, isScoped: scope !== undefined, mayHave };
 }
 

@@ -3,7 +3,16 @@ import { inBatches } from '../database/batches';
 import type { Schema } from '../database/schema';
 import { channelKeysOf } from './channels';
 import { findDeliveredFeeds, registryOfFeed } from './feeds';
-import { bytesOfId, HIGHEST_KEY, idOf, idOfBytes, isEventId, waitingDeliveries } from './stored-events';
+import {
+  ANNOUNCED_BODY,
+  bytesOfId,
+  HIGHEST_KEY,
+  idOf,
+  idOfBytes,
+  isEventId,
+  waitingDeliveries,
+  type JudgedEvent,
+} from './stored-events';
 
 /**
  * Where an event is in a subscription:
@@ -43,13 +52,10 @@ export interface Delivery {
 }
 
 /** A stored event with its deliveries. */
-export interface StoredEvent {
+export interface StoredEvent extends JudgedEvent {
   /** Its key. */
   id: number;
   eventId: string;
-  type: string;
-  /** The bytes that are sent, as text. */
-  body: string;
   /** Chain id and address. */
   registry: string;
   /** Name of the feed. */
@@ -85,7 +91,7 @@ export async function deliveriesOfEvent(db: Kysely<Schema>, eventId: string): Pr
 }
 
 /** Selects events of the current feed of each registry. Undefined: all. */
-interface EventsWanted {
+export interface EventsWanted {
   /** Address, or chain id and address. */
   registry?: string | undefined;
   /** In decimals. */
@@ -293,6 +299,7 @@ function selectEvents(db: Kysely<Schema>) {
       .select(['events.id', 'events.token', 'events.event_id', 'events.type', 'events.orphaned_at'])
       .select(['events.block_number as blockNumber', 'tokens.token_id as tokenId', 'events.body'])
       .select(['feeds.id as feedId', 'feeds.feed', 'events.recorded_at as recordedAt', 'events.trace'])
+      .select(ANNOUNCED_BODY.as('announced'))
   );
 }
 

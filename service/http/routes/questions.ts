@@ -66,8 +66,7 @@ export function answerQuestions(
 
   answer(DELIVERIES.listEvents, async (ctx) => {
     const { token: tokenId, after, limit } = ctx.state.query;
-    const { holder } = ctx.state;
-    const { events, next } = await answers.events({ tokenId, from: after, limit, holder });
+    const { events, next } = await answers.events({ tokenId, from: after, limit }, ctx.state.holder);
     if (next !== undefined) linkNextPage(ctx, next);
     ctx.body = events;
   });
