@@ -211,7 +211,7 @@ for (const engine of ENGINES)
       expect(answered(await api.call('DELETE', '/keys/none'))).to.deep.equal([404, 'KEY_UNKNOWN']);
     });
 
-    it('that is revoked leaves its subscriptions, paused, to the next key of its name and scope', async () => {
+    it('that is revoked leaves its subscriptions, paused, to the next key of its owner', async () => {
       const [{ id } = { id: '' }] = (await as<{ id: string }[]>(keys[0], 'GET', '/subscriptions')).body;
       expect((await api.call('DELETE', `/keys/${ids[0]}`)).status).to.equal(204);
       expect(answered(await as(keys[0], 'GET', '/subscriptions'))).to.deep.equal([401, 'ACCESS_KEY_WRONG']);
