@@ -57,12 +57,13 @@ async function idle(local: LocalSetup, clients: number, size: Size): Promise<Fig
       const before = await service.cost();
       const ms = await timeOf(() => sleep(size.of(ROUND_MS)));
       const after = await service.cost();
-      const { usedMib, residentMib } = await service.memory();
+      const { usedMib, residentMib, youngMib } = await service.memory();
       return {
         'processor, ms a second': ((after.cpuMs - before.cpuMs) / ms) * 1_000,
         'statements a second': ((after.statements - before.statements) / ms) * 1_000,
         'more memory in use, MiB': usedMib - memory.usedMib,
         'more memory of the process, MiB': residentMib - memory.residentMib,
+        'of it space for new objects, MiB': youngMib - memory.youngMib,
       };
     } finally {
       closing.abort();

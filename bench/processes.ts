@@ -59,6 +59,8 @@ interface Cost {
 interface Memory {
   usedMib: number;
   residentMib: number;
+  /** Of the process' memory: the space for new objects. */
+  youngMib: number;
 }
 
 /** A service with the probe of probe.cjs. */

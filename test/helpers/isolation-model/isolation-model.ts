@@ -1,5 +1,5 @@
 import { newState, openState, removeRows, type Engine } from '../database/engines';
-import { ChangingRegistry } from './changing-registry';
+import { ChangingRegistry } from '../changing-registry';
 import { stopLater } from '../resources';
 import { History, type Place } from '../scenario';
 import { seededRandom, type SeededRandom } from '../seeded-random';
@@ -87,7 +87,7 @@ export class Isolation {
   async run(): Promise<void> {
     const { history, time } = this;
     const random = this.#random;
-    for (const registry of this.registries) await registry.openIn(this.#any().database);
+    for (const registry of this.registries) await registry.openIn(this.#any().database, time.now());
     for (let made = 0; made < KEYS; made++) await this.#makeKey();
     const prober = new Prober(this, this.nextRandom());
     for (let made = 0; made < SUBSCRIPTIONS; made++) await this.subscribe(random.pick(this.keys), random);
@@ -95,7 +95,7 @@ export class Isolation {
     for (let round = 0; round < rounds; round++) {
       const now = time.now();
       await Promise.all([
-        ...this.registries.map((registry) => registry.live(now)),
+        ...this.registries.map((registry) => registry.live(this.#any().database, now)),
         ...Array.from({ length: 4 }, () => prober.disturb(this.live())),
         this.#change(),
       ]);
@@ -106,8 +106,7 @@ export class Isolation {
       if (random.chance(0.1)) await this.#purge();
       await prober.endWaits();
     }
-    for (const registry of this.registries)
-      for (let sent = 1; sent > 0;) sent = await registry.deliver(time.now(), Infinity);
+    for (const registry of this.registries) await registry.deliverAll(this.#any().database, time.now());
     for (const key of this.live().slice(0, 8)) await prober.compareStream(key);
     for (const subscription of this.subscriptions) await prober.compareArrived(subscription);
     history.count('keys', this.keys.length);
@@ -212,7 +211,11 @@ export class Isolation {
 
   async #purge(): Promise<void> {
     this.hasPurged = true;
-    for (const registry of this.registries) await registry.purge(this.time.now() + 1);
+    const [{ database }, before] = [this.#any(), this.time.now() + 1];
+    for (const registry of this.registries) {
+      await registry.deliverAll(database, before);
+      await registry.purge(database, before);
+    }
     this.history.count('purges');
   }
 

@@ -297,13 +297,16 @@ export class Prober {
     if (kind === 0) {
       const { status, body, message } = await this.#as(key, 'POST', `${path}/redeliver`, { fromBlock: 0 });
       if (status === 202) this.#expectCounts(subscription, body);
-      else if (key.endsAt > model.time.now()) this.#wrong(`a redelivery is refused: ${message}`);
+      else if (key.endsAt > model.time.now() && !subscription.isDeleted)
+        this.#wrong(`a redelivery is refused: ${message}`);
     } else if (kind === 1) {
+      // Requests under way may find it or not.
+      subscription.isDeleted = true;
       // It may be a new one, which was not filled yet.
       const { status, headers, message } = await this.#as(key, 'DELETE', path);
       const most = this.#mostOf(subscription);
       const told = Number(headers.get('x-undelivered') ?? (/^\d+/.exec(message)?.[0] || 0));
-      if (status === 200) subscription.isDeleted = true;
+      subscription.isDeleted = status === 200;
       if (told > most)
         this.#wrong(`${key.owner} is told of ${told} undelivered events, and sees at most ${most}`);
     } else {

@@ -1,19 +1,20 @@
-import type { ChainEvent } from '../../../client/events';
-import { systemTime } from '../../../service/base/time';
-import type { Database } from '../../../service/database/database';
-import { toCloudEvent, type RegistryIdentity } from '../../../service/events/cloud-event';
-import { channelsOf } from '../../../service/outbox/channels';
-import { claimQueues, type ClaimedDelivery, type ClaimedQueue } from '../../../service/outbox/claim-queues';
-import { openFeed, type OpenFeed } from '../../../service/outbox/feeds';
-import { purgedUpTo, purgeEvents } from '../../../service/outbox/purge-events';
-import { recordRange } from '../../../service/outbox/record-range';
-import { fillChannel, restoreEvents } from '../../../service/outbox/refill';
-import { rewindFeed } from '../../../service/outbox/rewind-feed';
-import { takeTurn, type Settlement } from '../../../service/outbox/settle-queues';
-import type { RegistryEvent } from '../../../service/registry/registry-event';
-import { eventIn } from '../database/sample-feed';
-import type { History } from '../scenario';
-import type { SeededRandom } from '../seeded-random';
+import type { ChainEvent } from '../../client/events';
+import { systemTime } from '../../service/base/time';
+import type { Database } from '../../service/database/database';
+import { toCloudEvent, type RegistryIdentity } from '../../service/events/cloud-event';
+import { channelsOf } from '../../service/outbox/channels';
+import { claimQueues, type ClaimedDelivery, type ClaimedQueue } from '../../service/outbox/claim-queues';
+import { openFeed, type KeptBlock, type OpenFeed } from '../../service/outbox/feeds';
+import { purgedUpTo, purgeEvents } from '../../service/outbox/purge-events';
+import { recordRange } from '../../service/outbox/record-range';
+import { fillChannel, restoreEvents } from '../../service/outbox/refill';
+import { rewindFeed } from '../../service/outbox/rewind-feed';
+import { takeTurn, type Settlement } from '../../service/outbox/settle-queues';
+import type { RegistryEvent } from '../../service/registry/registry-event';
+import { mortalDatabase } from './database/mortal-database';
+import { eventIn } from './database/sample-feed';
+import type { History } from './scenario';
+import type { SeededRandom } from './seeded-random';
 
 const DEPTH = 5;
 const MOST_IN_A_BLOCK = 4;
@@ -30,13 +31,15 @@ export interface RegistryParts {
   run: History;
   /** The part of a new event that says what happened. */
   draw(this: void, number: number): Partial<RegistryEvent>;
+  /** The share of turns in which the process that reads is killed, at any statement. */
+  killing?: number;
   /** The share of attempts that fail; of these, half are the last ones. */
   failing?: number;
   /** Called with each event that is sent. */
   onSent?(this: void, sent: ClaimedDelivery & { subscription: string }): void;
 }
 
-/** A registry with its chain, and the process that reads it. */
+/** A registry with its chain, and the process that reads it: one at a time. */
 export class ChangingRegistry {
   /** Block numbers are indexes. */
   readonly #blocks: Block[] = [{ hash: '0x0', events: [] }];
@@ -46,6 +49,9 @@ export class ChangingRegistry {
   readonly #recorded: RegistryEvent[] = [];
   #made = 0;
   #leases = 0;
+  /** The first block that was not recorded. */
+  #next = 1;
+  /** Undefined after a kill. */
   #reader: { database: Database; feed: OpenFeed } | undefined;
 
   constructor(private readonly parts: RegistryParts) {}
@@ -53,6 +59,11 @@ export class ChangingRegistry {
   get #name(): string {
     const { chainId, registryAddress } = this.parts.identity;
     return `${chainId}:${registryAddress}:0123456789abcdef`;
+  }
+
+  get source(): string {
+    const { chainId, registryAddress } = this.parts.identity;
+    return `urn:service:${chainId}:${registryAddress}`;
   }
 
   /** The events of its chain. */
@@ -70,8 +81,23 @@ export class ChangingRegistry {
     return this.present().map((event) => toCloudEvent(event, this.parts.identity) as ChainEvent);
   }
 
-  async openIn(database: Database): Promise<void> {
-    this.#reader = { database, feed: await openFeed(database.db, this.#name, 1, 1) };
+  /** Begins to read as a process does: after the newest kept block that is still on the chain. */
+  async openIn(database: Database, now: number): Promise<void> {
+    const feed = await openFeed(database.db, this.#name, 1, 1);
+    this.#reader = { database, feed };
+    const { nextBlock, kept } = feed.cursor;
+    const isOnChain = ({ number, hash }: KeptBlock): boolean =>
+      hash === undefined || this.#blocks[number]?.hash === hash;
+    const ancestor = kept.findLast(isOnChain);
+    if (ancestor === undefined) throw new Error('a reorganisation is too deep');
+    this.#next = ancestor.number + 1;
+    if (this.#next < nextBlock) await this.#rewindTo(ancestor, now);
+  }
+
+  /** Records all that the chain has. */
+  async readAll(database: Database, now: number): Promise<void> {
+    if (this.#reader === undefined) await this.openIn(database, now);
+    await this.#read(now);
   }
 
   get #open(): { database: Database; feed: OpenFeed } {
@@ -79,33 +105,53 @@ export class ChangingRegistry {
     return this.#reader;
   }
 
-  /** Does some of what happens to a feed. */
-  async live(now: number): Promise<void> {
-    const { random } = this.parts;
-    for (let steps = 1 + random.below(3); steps > 0; steps--) {
-      if (random.chance(0.3)) await this.#reorganise(now);
-      else await this.#grow(1 + random.below(3), now);
-      if (random.chance(0.4)) await this.deliver(now);
-      if (random.chance(0.2)) await this.#restore(now);
+  /** Does some of what happens to a feed. The process may be killed meanwhile. */
+  async live(database: Database, now: number): Promise<void> {
+    const { random, killing = 0, run } = this.parts;
+    if (this.#reader === undefined) await this.openIn(database, now);
+    const reader = this.#open;
+    const isKilled = killing > 0 && random.chance(killing);
+    const mortal = mortalDatabase(reader.database, isKilled ? 1 + random.below(60) : Infinity);
+    this.#reader = { ...reader, database: mortal.database };
+    try {
+      for (let steps = 1 + random.below(3); steps > 0; steps--) {
+        if (random.chance(0.3)) await this.#reorganise(now);
+        else await this.#grow(1 + random.below(3), now);
+        if (random.chance(0.4)) await this.#deliver(mortal.database, now);
+        if (random.chance(0.2)) await this.#restore(now);
+      }
+      this.#reader = reader;
+    } catch (error) {
+      if (!mortal.isDead()) throw error;
+      this.#reader = undefined;
+      run.count('kills');
+      run.note(`${this.#name.slice(0, 12)} killed`);
     }
   }
 
-  async purge(before: number): Promise<void> {
-    for (let sent = 1; sent > 0;) sent = await this.deliver(before, Infinity);
-    const { database } = this.#open;
+  async deliverAll(database: Database, now: number): Promise<void> {
+    while ((await this.#deliver(database, now, Infinity)) > 0);
+  }
+
+  async purge(database: Database, before: number): Promise<void> {
     this.parts.run.count('events purged', await purgeEvents(systemTime, database, this.#name, before));
   }
 
   async #grow(blocks: number, now: number): Promise<void> {
-    const { database, feed } = this.#open;
-    const first = this.#blocks.length;
     for (let block = 0; block < blocks; block++) this.#mine();
+    await this.#read(now);
+  }
+
+  async #read(now: number): Promise<void> {
+    const { database, feed } = this.#open;
+    const first = this.#next;
     const grown = this.#blocks.slice(first);
     const kept = grown.map(({ hash }, index) => ({ number: first + index, hash }));
     const nextBlock = this.#blocks.length;
     const events = grown.flatMap((block) => block.events);
     const range = { events, blocks: kept, oldestKept: this.#highest - DEPTH, nextBlock };
     await recordRange(database, feed, this.parts.identity, range, now);
+    this.#next = nextBlock;
     this.#recorded.push(...events);
     this.parts.run.count('events recorded', events.length);
   }
@@ -129,24 +175,28 @@ export class ChangingRegistry {
   }
 
   async #reorganise(now: number): Promise<void> {
-    const { database, feed } = this.#open;
+    const { random, run } = this.parts;
     // Never further back than this from the highest block so far.
     const room = this.#blocks.length - 1 - Math.max(0, this.#highest - DEPTH);
     if (room <= 0) return;
-    const depth = 1 + this.parts.random.below(room);
+    const depth = 1 + random.below(room);
     const number = this.#blocks.length - 1 - depth;
-    const ancestor = { number, hash: this.#blocks[number]?.hash };
     this.#waiting = this.#blocks.splice(number + 1).flatMap(({ events }) => events);
+    if (this.#next > number + 1) await this.#rewindTo({ number, hash: this.#blocks[number]?.hash }, now);
+    run.count('events taken back', this.#waiting.length);
+    run.note(`${this.#name.slice(0, 12)} back to ${number}`);
+    if (random.chance(0.8)) await this.#grow(1 + random.below(depth + 1), now);
+  }
+
+  async #rewindTo(ancestor: KeptBlock, now: number): Promise<void> {
+    const { database, feed } = this.#open;
     const rewound = await rewindFeed(database, feed, ancestor, now);
     if (rewound === 'in flight') throw new Error('nothing should be in flight');
-    this.parts.run.count('events taken back', this.#waiting.length);
-    this.parts.run.note(`${this.#name.slice(0, 12)} back to ${number}`);
-    if (this.parts.random.chance(0.8)) await this.#grow(1 + this.parts.random.below(depth + 1), now);
+    this.#next = ancestor.number + 1;
   }
 
   /** Delivers to the subscriptions. Returns the number of attempts. */
-  async deliver(now: number, limit = 1 + this.parts.random.below(3)): Promise<number> {
-    const { database } = this.#open;
+  async #deliver(database: Database, now: number, limit = 1 + this.parts.random.below(3)): Promise<number> {
     let count = 0;
     for (const { channel, subscription } of await channelsOf(database.db, this.#name)) {
       const most = Math.min(limit, 100);
@@ -156,7 +206,8 @@ export class ChangingRegistry {
         limit: most,
         perQueue: most,
         now,
-        leaseMs: 1_000,
+        // So that another process need not wait for those of a killed one.
+        leaseMs: 0,
       };
       const queues = await claimQueues(database.db, claim);
       const settlements = queues.map((queue) => this.#settlementOf(queue, now));
