@@ -66,8 +66,8 @@ export function createApi(onSessionEnded: () => void) {
     const entries: T[] = [];
     let path: string | undefined = first;
     for (let page = 0; path !== undefined && entries.length < most && page < pages; page++) {
-      const { headers, body }: Answer<T[]> = await send('GET', path, { signal });
-      entries.push(...body);
+      const { headers, body }: Answer<T[] | { keys: T[] }> = await send('GET', path, { signal });
+      entries.push(...(Array.isArray(body) ? body : body.keys));
       path = /<([^>]*)>; rel="next"/.exec(headers.get('Link') ?? '')?.[1];
     }
     return { entries, hasMore: path !== undefined };
@@ -143,7 +143,8 @@ export function createApi(onSessionEnded: () => void) {
     // The sink may take as long as its timeout allows.
     testSubscription: (id: string) =>
       post<Schemas['TestOutcome']>(`${pathOf(id)}/test`, { timeoutMs: LONG_MS }),
-    keys: (signal: AbortSignal) => get<Schemas['AccessKeys']>('/keys', { signal }),
+    keys: async (signal: AbortSignal): Promise<AccessKey[]> =>
+      (await list<AccessKey>('/keys?limit=100', signal)).entries,
     createKey: (body: KeyRequest) => post<NewKey>('/keys', { body }),
     revokeKey: (id: string) => remove(`/keys/${encodeURIComponent(id)}`),
     redeliver: (id: string, body: { event: string } | { dead: true }) =>

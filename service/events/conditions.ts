@@ -19,6 +19,9 @@ import { EVENT_ID_NAMESPACE, TYPE_PREFIX } from './cloud-event';
 /** The feed of operational events. No registry has this name. */
 export const OPERATIONS = 'operations';
 
+/** The `source` of operational events. */
+export const OPERATIONS_SOURCE = `urn:service:${OPERATIONS}`;
+
 /** The prefix of the types of operational events. */
 export const OPERATIONS_PREFIX = `${TYPE_PREFIX}${OPERATIONS}.`;
 
@@ -103,7 +106,7 @@ export function operationalEventOf(
   const event = {
     specversion: '1.0',
     id: uuidV5(`${OPERATIONS}:${suffix}:${subject}:${since}:${detail.event ?? ''}`, EVENT_ID_NAMESPACE),
-    source: `urn:service:${OPERATIONS}`,
+    source: OPERATIONS_SOURCE,
     type: `${OPERATIONS_PREFIX}${suffix}`,
     datacontenttype: 'application/json',
     time: new Date(now).toISOString(),

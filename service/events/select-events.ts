@@ -1,6 +1,6 @@
 import { parseTokenId } from '../registry/token-id-forms';
 import type { CloudEvent } from './cloud-event';
-import { OPERATIONS_PREFIX } from './conditions';
+import { OPERATIONS_PREFIX, OPERATIONS_SOURCE } from './conditions';
 
 /** Values of attributes, by the attribute's name. */
 export type AttributeValues = Readonly<Record<string, string>>;
@@ -19,12 +19,12 @@ export type Filter =
 /** The members that select events. An absent one selects all events. */
 export interface Selection {
   /** `urn:service:<chainId>:<registry>`, in lower case. */
-  readonly source?: string;
-  readonly types?: readonly string[];
+  readonly source?: string | undefined;
+  readonly types?: readonly string[] | undefined;
   /** All of them must be true. */
-  readonly filters?: readonly Filter[];
+  readonly filters?: readonly Filter[] | undefined;
   /** The scope of the key that it belongs to: all of them must be true, too. */
-  readonly scope?: readonly Filter[];
+  readonly scope?: readonly Filter[] | undefined;
 }
 
 /** Whether a registry event is for a subscription. */
@@ -63,7 +63,7 @@ export interface EventRules {
   readonly hasRetractions: boolean;
   /** Whether it may see nothing that the rules do not select. */
   readonly isScoped: boolean;
-  /** Whether its scope has a part of a source: it notices nothing of others. */
+  /** Whether it may want an event of a source: it notices nothing of others. */
   mayHave(this: void, source: string): boolean;
 }
 
@@ -83,7 +83,10 @@ export function compileRules(definition: string): EventRules {
     event.type.startsWith(OPERATIONS_PREFIX)
       ? wantsOperation(definition, event.type)
       : event.data.blockNumber >= first && selects(event);
-  const mayHave = (source: string): boolean => scope?.every((filter) => maySelect(filter, source)) ?? true;
+  const isOfOperations = (source: string): boolean => source === OPERATIONS_SOURCE && namesOperations(given);
+  const mayHave = (source: string): boolean =>
+    ([source, undefined].includes(given.source) || isOfOperations(source)) &&
+    (scope ?? []).every((filter) => maySelect(filter, source));
   return { selection: selecting, wants, hasRetractions: retractions, isScoped: scope !== undefined, mayHave };
 }
 

@@ -59,15 +59,9 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   const { time, apiKey, adminApiKey, answers, registries, subscriptions } = options;
   const consoleParts = adminApiKey === undefined ? undefined : options.console;
   const refuseKey = createKeyRefusal(time);
-  const { keys, consoleReadKey: readKey } = options;
-  const gate = createGate({
-    apiKey,
-    adminApiKey,
-    readKey,
-    keys,
-    sessions: consoleParts?.sessions,
-    refuseKey,
-  });
+  const { keys } = options;
+  const secrets = { issuer: apiKey, admin: adminApiKey, reader: options.consoleReadKey };
+  const gate = createGate({ secrets, keys, sessions: consoleParts?.sessions, refuseKey });
   const operations = createOperationRouter(time, gate, options.pageKey, options.isDatabaseRemoved);
   answerPublished(operations, options);
   const { callersAtOnce = Infinity, waitsAtOnce = Infinity } = options;

@@ -111,15 +111,15 @@ function answerSessions(
   });
 
   router.delete(SESSION, async (ctx) => {
-    const session = await pageSession(ctx, sessions);
-    if (session !== undefined) sessions.end(session);
+    await pageSession(ctx, sessions);
+    sessions.end(ctx.cookies.get(sessions.cookieName) ?? '');
     setCookie(ctx, `${sessions.cookieName}=`, 0);
     ctx.status = 204;
   });
 
   // Visitors without a session ask, before their wallet does.
-  router.get(`${API}/wallet-login`, async (ctx) => {
-    ctx.body = await wallets?.place();
+  router.get(`${API}/wallet-login`, (ctx) => {
+    ctx.body = wallets?.place();
   });
 
   // Programs call it with ADMIN_API_KEY. No page does: a session must not prolong itself. A link operates.

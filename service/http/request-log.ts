@@ -5,8 +5,7 @@ import { cut } from '../base/errors';
 import type { Logger } from '../base/logger';
 import type { Time } from '../base/time';
 import { beginSpan, callersTrace, endSpan, parseTraceparent, traceIdOf } from '../base/trace';
-import type { TokenFacts } from '../console/sessions';
-import type { Role } from '../console/views';
+import type { Role, Session } from '../console/views';
 
 /**
  * Header of every answer with a status of 400 or above: a stable code of docs/error-codes.md. It tells a
@@ -25,7 +24,7 @@ export interface AccessState {
   /** The holder of a key with a scope. */
   holder?: Holder;
   /** The session of a page, if the request has no key. */
-  session?: TokenFacts;
+  session?: Session;
 }
 
 /** State that the middleware sets for later ones. */

@@ -23,10 +23,7 @@ export interface Recipients {
 }
 
 /** The settings select no events. */
-const WANTS_ALL: EventRules = {
-  ...{ selection: {}, wants: () => true, hasRetractions: false },
-  ...{ isScoped: false, mayHave: () => true },
-};
+const WANTS_ALL = compileRules('{"config": {"startFrom": "beginning", "retractions": false}}');
 
 /** The rules of a feed's channels. They are read once, and then only those that change. */
 class FeedRules {

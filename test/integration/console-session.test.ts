@@ -43,7 +43,7 @@ describe('sessions of the console', () => {
     expect(status).to.equal(200);
     expect(body).to.deep.equal({ role: 'operator', expiresAt: clock.time + 12 * HOUR_MS });
     const [cookie = ''] = headers.getSetCookie();
-    expect(cookie).to.match(/^console-[0-9a-f]{12}=operator\.\d+\.[\w-]+\.[\w-]+; /);
+    expect(cookie).to.match(/^console-[0-9a-f]{12}=[\w-]{80,}; /);
     expect(cookie).to.contain('HttpOnly; SameSite=Strict').and.contain('Path=/; Max-Age=43200');
     expect(cookie).not.to.contain('Secure').and.not.to.contain(ADMIN_API_KEY);
     expect((await page.call('GET', `${API}/session`)).body).to.deep.equal(body);

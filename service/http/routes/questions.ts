@@ -59,16 +59,15 @@ export function answerQuestions(
       const states = state && [state];
       const wanted = { ...query, tokenId, eventId, states };
       const { deliveries, next } = await answers.deliveries(wanted, ctx.state.holder);
-      if (next) linkNextPage(ctx, `${next.event}.${next.channel}`);
+      if (next) linkNextPage(ctx, next);
       ctx.body = deliveries;
     }),
   );
 
   answer(DELIVERIES.listEvents, async (ctx) => {
     const { token: tokenId, after, limit } = ctx.state.query;
-    const { holder } = ctx.state;
-    const { events, next } = await answers.events({ tokenId, from: after?.event, limit, holder });
-    if (next !== undefined) linkNextPage(ctx, String(next));
+    const { events, next } = await answers.events({ tokenId, from: after, limit }, ctx.state.holder);
+    if (next !== undefined) linkNextPage(ctx, next);
     ctx.body = events;
   });
 
