@@ -1,4 +1,5 @@
 import { createClient } from '../../client/create-client';
+import { loginMessage } from '../../client/login-message';
 import { isSafeUrl } from '../../receiver/fetch-events';
 import {
   ConfigurationError,
@@ -50,18 +51,14 @@ export async function logIn(options: LogInOptions): Promise<Answer> {
   if (!/^[A-Za-z\d]{8,}$/.test(nonce))
     throw new ServiceError('SERVICE_UNREACHABLE', 'The service gave no nonce. Correct --url.');
   const scheme = isThisMachine(new URL(`https://${domain}`).hostname) ? 'http' : 'https';
-  const message = [
-    `${domain} wants you to sign in with your Ethereum account:`,
-    wallet.address,
-    '',
-    'Read the events of this account, and subscribe to them, for a day.',
-    '',
-    `URI: ${scheme}://${domain}`,
-    'Version: 1',
-    `Chain ID: ${options.chainId ?? settingOf(settings, 'NET').chainId}`,
-    `Nonce: ${nonce}`,
-    `Issued At: ${timeAt(systemTime.now())}`,
-  ].join('\n');
+  const message = loginMessage({
+    domain,
+    uri: `${scheme}://${domain}`,
+    address: wallet.address,
+    chainId: options.chainId ?? settingOf(settings, 'NET').chainId,
+    nonce,
+    issuedAt: timeAt(systemTime.now()),
+  });
   const signature = await wallet.signMessage(message);
   const made = await answerOf(client.POST('/login', { body: { message, signature } }));
   return {

@@ -25,8 +25,9 @@ export function DeliveryState({ state }: { state: State }) {
 export type SubscriptionStates = ReadonlyMap<string, Subscription['config']['state']>;
 
 export function useSubscriptionStates(): SubscriptionStates {
-  const { api } = useConsole();
-  const { data = [] } = useLoaded('subscriptions', (signal) => api.subscriptions(signal));
+  const { api, session } = useConsole();
+  const isListed = session.holder?.may.includes('subscribe') !== false;
+  const { data = [] } = useLoaded(isListed ? 'subscriptions' : undefined, api.subscriptions);
   return new Map(data.map(({ id, config }) => [id, config.state]));
 }
 

@@ -1,8 +1,9 @@
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Facts } from '../../service/console/views';
 import { createIssuing, NOTHING } from '../issuing/issuing-state';
 import { FailureNotice } from '../parts/feedback';
 import { failureFrom, type RequestFailure } from '../requests/request';
+import type { SubscriptionDraft } from '../subscriptions/subscription-draft';
 import type { Created } from './console-context';
 import { LogInPage, useSession } from './log-in';
 import { LoggedIn } from './logged-in';
@@ -12,6 +13,7 @@ export function App() {
   const [facts, setFacts] = useState<Facts>();
   const [factsFailure, setFactsFailure] = useState<RequestFailure>();
   const [created, setCreated] = useState<Created>();
+  const [subscriptionDraft, setSubscriptionDraft] = useState<SubscriptionDraft>();
   /** The version of the service that gave this page. */
   const pageVersion = useRef<string>(undefined);
   const [issuingNow, setIssuingNow] = useState(NOTHING);
@@ -21,6 +23,18 @@ export function App() {
   if (session === null) wasAsked.current = true;
   const isUnsent = issuing.draft !== undefined && issuing.submission?.tokenId === undefined;
   useKeptInput(isUnsent || created !== undefined);
+  const forget = (): void => {
+    issuing.restart();
+    setCreated(undefined);
+    setSubscriptionDraft(undefined);
+  };
+  const who = session && (session.holder?.name ?? session.role);
+  const lastWho = useRef(who);
+  useLayoutEffect(() => {
+    // Another person must not see what the last one was about to send.
+    if (who && who !== lastWho.current) forget();
+    lastWho.current = who ?? lastWho.current;
+  }, [who]);
 
   const readFacts = async (): Promise<void> => {
     setFactsFailure(undefined);
@@ -36,7 +50,7 @@ export function App() {
     if (session) void readFacts();
   }, [session]);
 
-  if (session === null) return <LogInPage reason={reason} onLogIn={logIn} />;
+  if (session === null) return <LogInPage reason={reason} api={api} onLogIn={logIn} />;
   // The former facts are shown when they cannot be read again.
   const lost = failure ?? (facts ? undefined : factsFailure);
   if (lost || !session || !facts)
@@ -56,15 +70,16 @@ export function App() {
     );
   return (
     <LoggedIn
-      known={{ api, facts, session, issuing, created, setCreated }}
+      known={{
+        ...{ api, facts, session, issuing, created, setCreated },
+        ...{ subscriptionDraft, setSubscriptionDraft },
+      }}
       isUpdated={facts.version !== pageVersion.current}
       wasAsked={wasAsked.current}
       onReturn={() => void readFacts()}
       onLogOut={async () => {
         await logOut();
-        // The next person must not see what this one was about to issue.
-        issuing.restart();
-        setCreated(undefined);
+        forget();
       }}
     />
   );

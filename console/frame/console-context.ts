@@ -3,6 +3,7 @@ import { useContext } from 'preact/hooks';
 import type { Facts, Overview, Session } from '../../service/console/views';
 import type { IssuingState } from '../issuing/issuing-state';
 import type { Api } from '../requests/api';
+import type { SubscriptionDraft } from '../subscriptions/subscription-draft';
 
 /** The values that every page gets. */
 export interface ConsoleContext {
@@ -23,6 +24,9 @@ export interface ConsoleContext {
   /** The newest thing that was created. */
   created: Created | undefined;
   setCreated: (created: Created | undefined) => void;
+  /** The form of a new subscription, which outlasts the session. Undefined: it is closed. */
+  subscriptionDraft: SubscriptionDraft | undefined;
+  setSubscriptionDraft: (draft: SubscriptionDraft | undefined) => void;
 }
 
 /** A subscription or a key. Its secret is shown once. */
@@ -49,5 +53,6 @@ export function useAnnouncer(): Pick<ConsoleContext, 'announce'> {
 
 /** Whether this session may change things. */
 export function useMayChange(): boolean {
-  return useConsole().session.role === 'operator';
+  const { role, holder } = useConsole().session;
+  return role === 'operator' || holder?.may.includes('subscribe') === true;
 }

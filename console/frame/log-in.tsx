@@ -1,23 +1,27 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { WalletPlace } from '../../service/access/wallet-login';
 import type { Session } from '../../service/console/views';
 import { FailureNotice, Notice, useAction } from '../parts/feedback';
 import { Field } from '../parts/fields';
-import { createApi } from '../requests/api';
+import { createApi, type Api } from '../requests/api';
 import { failureFrom, type RequestFailure } from '../requests/request';
+import { beginningOf, escapedText } from '../text/visible-characters';
 import { replaceAddress } from './address';
 import { linkOf } from './route';
+import { keyOfWallet, type WalletProvider } from './wallet';
 
 interface Props {
   /** Why somebody who was here has to log in. */
   reason: string | undefined;
+  api: Api;
   onLogIn: (key: string) => Promise<void>;
 }
 
 const HINT =
-  'ADMIN_API_KEY of the service, or CONSOLE_READ_KEY to look only. A devnet prints a link that logs in.';
+  'ADMIN_API_KEY, CONSOLE_READ_KEY to look only, or a key with a scope. A devnet prints a link that logs in.';
 
 /** Asks for a key. It is sent to the service once and kept nowhere. */
-export function LogInPage({ reason, onLogIn }: Props) {
+export function LogInPage({ reason, api, onLogIn }: Props) {
   const [key, setKey] = useState('');
   const { isRunning, failure, run } = useAction();
   const field = useRef<HTMLInputElement>(null);
@@ -61,9 +65,64 @@ export function LogInPage({ reason, onLogIn }: Props) {
         </button>
       </form>
       <FailureNotice failure={failure} />
+      <WalletButtons api={api} onLogIn={onLogIn} />
     </main>
   );
 }
+
+interface Wallet {
+  info: { uuid: string; name: string };
+  provider: WalletProvider;
+}
+
+/** The wallets of the browser that announce themselves (EIP-6963), or else the only one. */
+function useWallets(): readonly Wallet[] {
+  const [announced, setAnnounced] = useState<readonly Wallet[]>([]);
+  useEffect(() => {
+    const add = (event: Event): void => {
+      const { detail } = event as CustomEvent<Wallet>;
+      setAnnounced((before) => [...before.filter(({ info }) => info.uuid !== detail.info.uuid), detail]);
+    };
+    addEventListener('eip6963:announceProvider', add);
+    dispatchEvent(new Event('eip6963:requestProvider'));
+    return () => removeEventListener('eip6963:announceProvider', add);
+  }, []);
+  const { ethereum: provider } = window as { ethereum?: WalletProvider };
+  if (announced.length > 0 || !provider) return announced;
+  return [{ info: { uuid: '', name: 'a wallet' }, provider }];
+}
+
+/** Buttons that log in with a wallet, if the browser has one and the service takes it. */
+function WalletButtons({ api, onLogIn }: Pick<Props, 'api' | 'onLogIn'>) {
+  const wallets = useWallets();
+  const [place, setPlace] = useState<WalletPlace>();
+  const { isRunning, failure, run } = useAction();
+  const hasWallet = wallets.length > 0;
+  useEffect(() => {
+    // Without an answer, keys log in.
+    if (hasWallet) void api.walletPlace().then(setPlace, () => undefined);
+  }, [hasWallet]);
+  if (!hasWallet || !place) return null;
+  return (
+    <>
+      {wallets.map(({ info, provider }) => (
+        <button
+          key={info.uuid}
+          type="button"
+          aria-disabled={isRunning}
+          onClick={() => run(async () => onLogIn(await keyOfWallet(provider, place, location, api)))}
+        >
+          Log in with {escapedText(beginningOf(info.name, LONGEST_NAME))}
+        </button>
+      ))}
+      <p role="status">{isRunning && 'Your wallet asks you: open it, and answer there.'}</p>
+      <FailureNotice failure={failure} />
+    </>
+  );
+}
+
+/** An extension chooses its name. */
+const LONGEST_NAME = 40;
 
 interface SessionState {
   /** Undefined: not known yet. Null: nobody is logged in. */

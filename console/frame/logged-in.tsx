@@ -1,4 +1,4 @@
-import type { RefObject } from 'preact';
+import type { ComponentType, RefObject } from 'preact';
 import { useCallback, useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
 import type { Overview } from '../../service/console/views';
 import { DeliveriesPage } from '../deliveries/deliveries-page';
@@ -10,12 +10,16 @@ import { FailureNotice, Notice, useAction } from '../parts/feedback';
 import { followOverview, type Following } from '../requests/follow-overview';
 import { failureFrom } from '../requests/request';
 import { SubscriptionsPage } from '../subscriptions/subscriptions-page';
-import { absoluteTime } from '../text/words';
+import { ShownText } from '../parts/values';
+import { absoluteTime, capitalised, withShortHex } from '../text/words';
 import { TokenPage } from '../token/token-page';
 import { VerifyPage } from '../verifying/verify-page';
 import { useRoute } from './address';
 import { ConsoleProvider, useConsole, type ConsoleContext } from './console-context';
-import { hrefOf, PAGES, type PageName, type Route } from './route';
+import { hrefOf, PAGES, pagesOf, type PageName, type Route } from './route';
+
+/** No overview tells a holder's pages that something moved: they read again after this time. */
+const HOLDERS_EVERY_MS = 10_000;
 
 interface Props {
   known: Omit<ConsoleContext, 'overview' | 'isLost' | 'revision' | 'clockOffset' | 'announce'>;
@@ -30,8 +34,10 @@ interface Props {
 
 /** The pages, their navigation, and what keeps them up to date. */
 export function LoggedIn({ known, isUpdated, wasAsked, onReturn, onLogOut }: Props) {
-  const { api } = known;
-  const route = useRoute();
+  const { api, session } = known;
+  const asked = useRoute();
+  const isShown = asked.page === 'events' || pagesOf(session).some(({ name }) => name === asked.page);
+  const route: Route = isShown ? asked : { page: 'token', id: '', query: {} };
   const [overview, setOverview] = useState<Overview>();
   /** When it was noticed that the service is lost, by this clock. */
   const [lostAt, setLostAt] = useState<number>();
@@ -62,6 +68,12 @@ export function LoggedIn({ known, isUpdated, wasAsked, onReturn, onLogOut }: Pro
     });
     return () => following.current?.stop();
   }, [api]);
+
+  useEffect(() => {
+    if (!session.holder) return undefined;
+    const timer = setInterval(() => setReturns((count) => count + 1), HOLDERS_EVERY_MS);
+    return () => clearInterval(timer);
+  }, [session]);
 
   // A question that is on its way while the session ends would be refused, as if the session had run out.
   const logOut = async (): Promise<void> => {
@@ -147,29 +159,20 @@ function CurrentPage({ route }: { route: Route }) {
   }, [page, id, query.id]);
   const error: unknown = useErrorBoundary()[0];
   if (error !== undefined) return <FailureNotice failure={failureFrom(error)} />;
-  return <PageOf route={route} />;
+  const Page = SHOWN[page];
+  return <Page id={id} query={query} />;
 }
 
-function PageOf({ route: { page, id, query } }: { route: Route }) {
-  switch (page) {
-    case 'overview':
-      return <OverviewPage />;
-    case 'issue':
-      return <IssuePage />;
-    case 'token':
-      return <TokenPage query={query} />;
-    case 'deliveries':
-      return <DeliveriesPage query={query} />;
-    case 'events':
-      return <EventPage id={id} />;
-    case 'subscriptions':
-      return <SubscriptionsPage />;
-    case 'keys':
-      return <KeysPage />;
-    case 'verify':
-      return <VerifyPage />;
-  }
-}
+const SHOWN: Readonly<Record<PageName, ComponentType<Pick<Route, 'id' | 'query'>>>> = {
+  overview: OverviewPage,
+  issue: IssuePage,
+  token: TokenPage,
+  deliveries: DeliveriesPage,
+  events: EventPage,
+  subscriptions: SubscriptionsPage,
+  keys: KeysPage,
+  verify: VerifyPage,
+};
 
 interface NavigationProps {
   current: PageName;
@@ -179,6 +182,7 @@ interface NavigationProps {
 /** The pages, the network, and who is logged in. */
 function Navigation({ current, onLogOut }: NavigationProps) {
   const { facts, session, overview } = useConsole();
+  const { holder } = session;
   const { isRunning, failure, run } = useAction();
   const shown = current === 'events' ? 'deliveries' : current;
   const problems = overview?.problems.length ?? 0;
@@ -191,7 +195,7 @@ function Navigation({ current, onLogOut }: NavigationProps) {
       </div>
       <nav aria-label="Pages">
         <ul>
-          {PAGES.map(({ name, title }) => (
+          {pagesOf(session).map(({ name, title }) => (
             <li key={name}>
               <a href={hrefOf(name)} aria-current={name === shown ? 'page' : undefined}>
                 {title}
@@ -207,7 +211,10 @@ function Navigation({ current, onLogOut }: NavigationProps) {
         </ul>
       </nav>
       <div class="who">
-        <span class="dim">{session.role === 'operator' ? 'Operator' : 'Reader'}</span>
+        <span class="dim" title={holder?.name}>
+          {holder ? <ShownText text={withShortHex(holder.name)} /> : capitalised(session.role)}
+        </span>
+        {holder && <span class="dim">{`Until ${absoluteTime(session.expiresAt)}`}</span>}
         <button type="button" aria-disabled={isRunning} onClick={() => run(onLogOut)}>
           Log out
         </button>

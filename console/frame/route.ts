@@ -1,13 +1,20 @@
-/** The pages, in the order of the navigation. */
+import type { Session } from '../../service/console/views';
+
+/** The pages, in the order of the navigation. `may`: what a key with a scope needs for it. */
 export const PAGES = [
   { name: 'overview', title: 'Overview' },
   { name: 'issue', title: 'Issue' },
-  { name: 'token', title: 'Token' },
-  { name: 'deliveries', title: 'Deliveries' },
-  { name: 'subscriptions', title: 'Subscriptions' },
+  { name: 'token', title: 'Token', may: 'read' },
+  { name: 'deliveries', title: 'Deliveries', may: 'read' },
+  { name: 'subscriptions', title: 'Subscriptions', may: 'subscribe' },
   { name: 'keys', title: 'Keys' },
   { name: 'verify', title: 'Verify' },
 ] as const;
+
+/** The pages of a session. The service refuses a holder the others. */
+export function pagesOf({ holder }: Session): readonly (typeof PAGES)[number][] {
+  return PAGES.filter((page) => !holder || ('may' in page && holder.may.includes(page.may)));
+}
 
 export type PageName = (typeof PAGES)[number]['name'] | 'events';
 

@@ -35,7 +35,7 @@ export function KeysPage() {
     <>
       <ListTitle noun="key" onCreate={() => setDialog('create')} />
       <WhenLoaded loaded={loaded}>
-        {({ keys }) => (
+        {(keys) => (
           <Table
             caption="Keys with a scope, the newest first"
             columns={[...COLUMNS, { head: 'State', cell: state }]}
@@ -72,7 +72,7 @@ const hourOf = (time: string): string => absoluteTime(Date.parse(time)).replace(
 
 const EMPTY = { name: '', scope: '', may: 'read', lastDay: '' };
 const MAY = ['read', 'read, subscribe'].map((may) => [may, may] as const);
-const NAME_HINT = 'The holder. Keys of one name have one scope, and the same subscriptions.';
+const NAME_HINT = 'The holder. Keys of one name and one scope have the same subscriptions.';
 const SCOPE_HINT =
   'One in each line: a party eip155:1:0x…, a registry urn:service:1:0x…, or a token urn:service:1:0x…/123.';
 
@@ -127,8 +127,8 @@ function RevokeDialog({ accessKey: { id, name }, onClose }: { accessKey: AccessK
   return (
     <Dialog title="Revoke the key" verb="Revoke" isDanger {...{ action, onClose }} onSubmit={revoke}>
       <p>
-        This key of <ShownText text={name} /> opens nothing from then on. The subscriptions of that name pause
-        when its last key ends.
+        This key of <ShownText text={name} /> opens nothing from then on. The subscriptions of its name and
+        scope pause when their last key ends.
       </p>
     </Dialog>
   );

@@ -57,12 +57,14 @@ export function FailureNotice({ failure, children }: FailureProps) {
 export function ListTitle({ noun, onCreate }: { noun: string; onCreate: () => void }) {
   const { created, setCreated } = useConsole();
   const mayChange = useMayChange();
+  // The next secret would take its place.
+  const isUnread = created?.secret !== undefined;
   return (
     <>
       <div class="title">
         <h1>{capitalised(noun)}s</h1>
         {mayChange && (
-          <button type="button" class="main" onClick={onCreate}>
+          <button type="button" class="main" aria-disabled={isUnread} onClick={() => isUnread || onCreate()}>
             Create a {noun}
           </button>
         )}
@@ -76,7 +78,7 @@ export function ListTitle({ noun, onCreate }: { noun: string; onCreate: () => vo
           {created.secret && (
             <>
               <p>
-                <b>The {created.secret.what} is shown once.</b> Copy it now.
+                <b>The {created.secret.what} is shown once.</b> Copy it now, before you create another.
               </p>
               <p class="hex">
                 <code class="wrap">{created.secret.value}</code>
@@ -95,7 +97,8 @@ export function ListTitle({ noun, onCreate }: { noun: string; onCreate: () => vo
 
 /** Why a page of a reader has no buttons that change something. */
 export function ReaderNote({ what }: { what: string }) {
-  return <p class="note">You are logged in to look only: {what} needs ADMIN_API_KEY.</p>;
+  const key = useConsole().session.holder ? 'a key that may subscribe' : 'ADMIN_API_KEY';
+  return <p class="note">{`You are logged in to look only: ${what} needs ${key}.`}</p>;
 }
 
 interface LoadedProps<T> {

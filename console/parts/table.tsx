@@ -8,7 +8,7 @@ export interface Column<T> {
   isNumber?: boolean;
 }
 
-interface Props<T> {
+export interface TableProps<T> {
   caption: string;
   columns: readonly Column<T>[];
   rows: readonly T[];
@@ -21,7 +21,7 @@ interface Props<T> {
  * A table that becomes a list in a narrow window. The roles are given, because browsers forget those of
  * elements whose display changes.
  */
-export function Table<T>({ caption, columns, rows, keyOf, empty }: Props<T>) {
+export function Table<T>({ caption, columns, rows, keyOf, empty }: TableProps<T>) {
   if (rows.length === 0) return <p class="note">{empty}</p>;
   return (
     <div class="table-box">

@@ -1,5 +1,6 @@
 import type { components } from '../../client/api-types';
 import type { EventDetails, IssuingProgress, KnownToken, VerifiedView } from '../../service/answers/views';
+import type { WalletPlace } from '../../service/access/wallet-login';
 import type { Facts, LogIn, Overview, Session, ValidateBody } from '../../service/console/views';
 import type { Validation } from '../../service/validation/problems';
 import { sender, type Answer, type RequestOptions } from './request';
@@ -65,8 +66,8 @@ export function createApi(onSessionEnded: () => void) {
     const entries: T[] = [];
     let path: string | undefined = first;
     for (let page = 0; path !== undefined && entries.length < most && page < pages; page++) {
-      const { headers, body }: Answer<T[]> = await send('GET', path, { signal });
-      entries.push(...body);
+      const { headers, body }: Answer<T[] | { keys: T[] }> = await send('GET', path, { signal });
+      entries.push(...(Array.isArray(body) ? body : body.keys));
       path = /<([^>]*)>; rel="next"/.exec(headers.get('Link') ?? '')?.[1];
     }
     return { entries, hasMore: path !== undefined };
@@ -76,6 +77,10 @@ export function createApi(onSessionEnded: () => void) {
     /** Undefined: nobody is logged in. */
     session: () => get<Session | undefined>(`${OWN}/session`),
     logOut: () => remove(`${OWN}/session`),
+    /** Undefined: wallets do not log in. */
+    walletPlace: () => get<WalletPlace | undefined>(`${OWN}/wallet-login`),
+    makeNonce: () => post<Schemas['LoginNonce']>('/login/nonce'),
+    logInWallet: (body: Schemas['LoginRequest']) => post<NewKey>('/login', { body }),
     facts: () => get<Facts>(`${OWN}/facts`),
     /** Undefined: the overview with this ETag is still the present one. */
     overview: async (etag: string | undefined, signal: AbortSignal): Promise<TaggedOverview | undefined> => {
@@ -115,6 +120,11 @@ export function createApi(onSessionEnded: () => void) {
       const path = `/deliveries?${new URLSearchParams({ ...query, limit }).toString()}`;
       return list<FoundDelivery>(path, signal, { most, pages: MOST_DELIVERY_PAGES });
     },
+    /** The oldest first, after a cursor or ''. An answer may be empty although more follow. */
+    events: (after: string, signal: AbortSignal) => {
+      const query = new URLSearchParams({ limit: '1000', after });
+      return get<Schemas['FetchedEvents']>(`/events/stream?${query.toString()}`, { signal });
+    },
     event: (id: string, signal: AbortSignal) =>
       get<EventDetails>(`/events/${encodeURIComponent(id)}`, { signal }),
     /** @param credential in JSON. */
@@ -133,7 +143,8 @@ export function createApi(onSessionEnded: () => void) {
     // The sink may take as long as its timeout allows.
     testSubscription: (id: string) =>
       post<Schemas['TestOutcome']>(`${pathOf(id)}/test`, { timeoutMs: LONG_MS }),
-    keys: (signal: AbortSignal) => get<Schemas['AccessKeys']>('/keys', { signal }),
+    keys: async (signal: AbortSignal): Promise<AccessKey[]> =>
+      (await list<AccessKey>('/keys?limit=100', signal)).entries,
     createKey: (body: KeyRequest) => post<NewKey>('/keys', { body }),
     revokeKey: (id: string) => remove(`/keys/${encodeURIComponent(id)}`),
     redeliver: (id: string, body: { event: string } | { dead: true }) =>

@@ -16,7 +16,7 @@ export interface Loaded<T> {
  * nothing.
  */
 export function useLoaded<T>(key: string | undefined, read: (signal: AbortSignal) => Promise<T>): Loaded<T> {
-  const { revision, overview } = useConsole();
+  const { revision, overview, session } = useConsole();
   const [found, setFound] = useState<{ key: string; data?: T; failure?: RequestFailure }>();
   const latest = useRef(read);
   latest.current = read;
@@ -50,7 +50,7 @@ export function useLoaded<T>(key: string | undefined, read: (signal: AbortSignal
   const isKnown = useRef(false);
   useEffect(() => {
     if (isKnown.current || found?.failure) asking.current?.();
-    isKnown.current = overview !== undefined;
+    isKnown.current = overview !== undefined || session.holder !== undefined;
   }, [revision]);
 
   const reload = useCallback(() => asking.current?.(), []);

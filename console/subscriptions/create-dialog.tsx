@@ -1,20 +1,18 @@
-import { useState } from 'preact/hooks';
 import { RETRACTED_TYPE, SUBSCRIBABLE_TYPES, shortType } from '../../service/events/cloud-event';
 import { useConsole } from '../frame/console-context';
 import { Dialog } from '../parts/dialog';
 import { useAction } from '../parts/feedback';
 import { fieldsOf, type FieldsOf, LinesField, SelectField, TextField } from '../parts/fields';
-import {
-  EMPTY_SUBSCRIPTION,
-  problemsOf,
-  subscriptionRequestOf,
-  type SubscriptionDraft,
-} from './subscription-draft';
+import { problemsOf, subscriptionRequestOf, type SubscriptionDraft } from './subscription-draft';
 
-export function CreateDialog({ onClose }: { onClose: () => void }) {
-  const { api, facts, setCreated } = useConsole();
+interface Props {
+  draft: SubscriptionDraft;
+  onClose: () => void;
+}
+
+export function CreateDialog({ draft, onClose }: Props) {
+  const { api, facts, setCreated, setSubscriptionDraft: setDraft } = useConsole();
   const { isLocal } = facts.network;
-  const [draft, setDraft] = useState(EMPTY_SUBSCRIPTION);
   const action = useAction();
   const problems = problemsOf(action.failure, draft);
   const create = async (): Promise<void> => {

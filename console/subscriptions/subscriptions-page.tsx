@@ -1,18 +1,20 @@
-import { useState } from 'preact/hooks';
 import { useConsole } from '../frame/console-context';
 import { ListTitle, WhenLoaded } from '../parts/feedback';
 import { useLoaded } from '../requests/use-loaded';
 import { CreateDialog } from './create-dialog';
 import { SubscriptionCard } from './subscription-card';
+import { EMPTY_SUBSCRIPTION } from './subscription-draft';
+
+const PAUSES = 'They pause when your last key has ended. Log in again before that, or resume them later.';
 
 /** The subscriptions, and a new one. */
 export function SubscriptionsPage() {
-  const { api } = useConsole();
+  const { api, session, subscriptionDraft, setSubscriptionDraft } = useConsole();
   const loaded = useLoaded('subscriptions', (signal) => api.subscriptions(signal));
-  const [isCreating, setCreating] = useState(false);
   return (
     <>
-      <ListTitle noun="subscription" onCreate={() => setCreating(true)} />
+      <ListTitle noun="subscription" onCreate={() => setSubscriptionDraft(EMPTY_SUBSCRIPTION)} />
+      {session.holder && <p class="note">{PAUSES}</p>}
       <WhenLoaded loaded={loaded}>
         {(subscriptions) =>
           subscriptions.length === 0 ? (
@@ -28,10 +30,11 @@ export function SubscriptionsPage() {
           )
         }
       </WhenLoaded>
-      {isCreating && (
+      {subscriptionDraft && (
         <CreateDialog
+          draft={subscriptionDraft}
           onClose={() => {
-            setCreating(false);
+            setSubscriptionDraft(undefined);
             loaded.reload();
           }}
         />

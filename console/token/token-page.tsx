@@ -1,19 +1,21 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks';
+import type { TokenEvent } from '../../client/events';
+import { EventLink } from '../deliveries/delivery-parts';
 import { goTo, replaceAddress } from '../frame/address';
 import { useConsole } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
 import { FailureNotice, useAction, WhenLoaded } from '../parts/feedback';
 import { Field, FileDrop, readJsonFile } from '../parts/fields';
-import { Table, type Column } from '../parts/table';
+import { Table, type Column, type TableProps } from '../parts/table';
 import { Party, ShownText, TokenLink, When } from '../parts/values';
-import type { Issuance, TokenQuestion } from '../requests/api';
+import type { Api, Issuance, TokenQuestion } from '../requests/api';
 import { useLoaded } from '../requests/use-loaded';
 import { TokenDetails } from './token-details';
 import { tokenOfFile } from './token-of-file';
 
 /** One token, found by its id or by its credential. */
 export function TokenPage({ query }: { query: Readonly<Record<string, string>> }) {
-  const { api, facts } = useConsole();
+  const { api, facts, session } = useConsole();
   const { id = '', registry } = query;
   const [typed, setTyped] = useState(id);
   /** A credential is in this tab's memory only, never in the address. Each has a number of its own. */
@@ -103,7 +105,7 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
               )}
             </WhenLoaded>
           )
-        : !fileFailure && facts.canIssue && <IssuedDocuments />}
+        : !fileFailure && (session.holder ? <OwnTokens /> : facts.canIssue && <IssuedDocuments />)}
     </>
   );
 }
@@ -126,24 +128,82 @@ const COLUMNS: readonly Column<Issuance>[] = [
   { head: 'First holder', cell: ({ holder }) => <Party address={holder} /> },
 ];
 
-/** The newest documents of this service, for those who do not know a token id. */
-function IssuedDocuments() {
-  const { api } = useConsole();
-  const loaded = useLoaded('documents', (signal) => api.documents(MOST, signal));
+interface ListProps<T> extends Omit<TableProps<T>, 'rows'> {
+  title: string;
+  read: (signal: AbortSignal) => Promise<readonly T[]>;
+}
+
+/** Tokens for those who do not know a token id. */
+function TokenList<T>({ title, read, ...table }: ListProps<T>) {
+  const loaded = useLoaded(title, read);
+  const heading = useId();
   return (
-    <section class="stack" aria-labelledby="issued-documents">
-      <h2 id="issued-documents">Documents of this service</h2>
-      <WhenLoaded loaded={loaded}>
-        {(documents) => (
-          <Table
-            caption="Documents, the newest first"
-            columns={COLUMNS}
-            rows={documents}
-            keyOf={({ tokenId }) => tokenId}
-            empty="None was issued yet."
-          />
-        )}
-      </WhenLoaded>
+    <section class="stack" aria-labelledby={heading}>
+      <h2 id={heading}>{title}</h2>
+      <WhenLoaded loaded={loaded}>{(rows) => <Table {...table} rows={rows} />}</WhenLoaded>
     </section>
   );
+}
+
+/** The newest documents of this service. */
+function IssuedDocuments() {
+  const { api } = useConsole();
+  return (
+    <TokenList
+      title="Documents of this service"
+      caption="Documents, the newest first"
+      read={(signal) => api.documents(MOST, signal)}
+      columns={COLUMNS}
+      keyOf={({ tokenId }) => tokenId}
+      empty="None was issued yet."
+    />
+  );
+}
+
+/** The tokens in the scope of a key, of which the service keeps events. */
+function OwnTokens() {
+  const { api } = useConsole();
+  const read = useMemo(() => readOwnTokens(api), [api]);
+  return (
+    <TokenList
+      title="Your tokens"
+      caption="Tokens, those of the newest events first"
+      read={read}
+      columns={OWN_COLUMNS}
+      keyOf={tokenOf}
+      empty="The service keeps no event of a token of yours."
+    />
+  );
+}
+
+const OWN_COLUMNS: readonly Column<TokenEvent>[] = [
+  {
+    head: 'Token',
+    cell: ({ source, data }) => <TokenLink id={data.tokenIdHex} registry={registryOf(source)} />,
+  },
+  { head: 'Last event', cell: ({ id, type }) => <EventLink id={id} type={type} /> },
+  { head: 'Time', cell: ({ time }) => <When at={Date.parse(time)} isPast /> },
+];
+
+const registryOf = (source: string): string => source.replace('urn:service:', '');
+
+const tokenOf = ({ source, subject }: TokenEvent): string => `${source}/${subject}`;
+
+/** Reads the last event of each token in the scope of the caller, and goes on there when it is called again. */
+function readOwnTokens(api: Pick<Api, 'events'>): (signal: AbortSignal) => Promise<TokenEvent[]> {
+  const last = new Map<string, TokenEvent>();
+  let cursor = '';
+  return async (signal) => {
+    for (let after; after !== cursor;) {
+      after = cursor;
+      const page = await api.events(after, signal);
+      for (const { body } of page.events) {
+        const event = JSON.parse(body) as TokenEvent;
+        last.delete(tokenOf(event));
+        last.set(tokenOf(event), event);
+      }
+      cursor = page.cursor;
+    }
+    return [...last.values()].filter(({ data }) => data.tokenIdHex !== undefined).reverse();
+  };
 }

@@ -1,14 +1,14 @@
-import { createHash, randomBytes, randomUUID } from 'node:crypto';
-import type { Kysely, Selectable } from 'kysely';
+import { createHash, randomBytes } from 'node:crypto';
+import { sql, type Selectable, type SqlBool } from 'kysely';
+import { v7 as uuidV7 } from 'uuid';
 import * as z from 'zod';
-import { cut, RequestError, TooOftenError } from '../base/errors';
+import { component, TEXT, TIME } from '../answers/views';
+import { cut, RequestError } from '../base/errors';
 import { isWellFormed, members, must, shaped } from '../base/json';
 import { timeAt, type Clock } from '../base/time';
-import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
-import type { AccessKeysTable, Schema } from '../database/schema';
+import type { AccessKeysTable } from '../database/schema';
 import type { Filter } from '../events/select-events';
-import { holdChanges } from '../outbox/changes';
 import { pauseOwnerless } from '../subscriptions/stored-subscriptions';
 import { filtersOf, SCOPE, type Scope } from './scope';
 
@@ -16,7 +16,7 @@ import { filtersOf, SCOPE, type Scope } from './scope';
  * Terms of keys that see a part:
  *
  * - scope: the events and tokens that a key sees. All else is answered as if it did not exist.
- * - owner: the name of a key, or the account of a wallet. Keys of one owner have one scope, and the same
+ * - owner: the name and the scope of a key, or the account of a wallet. Keys of one owner have the same
  *   subscriptions: a key that ends leaves them, paused, to the next one.
  */
 
@@ -26,31 +26,36 @@ export type Permission = (typeof PERMISSIONS)[number];
 
 /** The caller with such a key. */
 export interface Holder {
+  /** That of the key. */
+  readonly name: string;
+  /** Epoch milliseconds. */
+  readonly expiresAt: number;
   readonly owner: string;
   readonly may: readonly Permission[];
-  readonly scope: Scope;
   /** The scope as filters of events. */
   readonly filters: readonly Filter[];
 }
 
+const TEXTS = z.array(TEXT).optional();
+
 /** A key as it is listed. */
-interface AccessKey {
-  id: string;
-  name: string;
-  scope: Scope;
-  may: readonly Permission[];
-  createdAt: string;
-  expiresAt: string;
-  /** To the hour. Null: never. */
-  usedAt: string | null;
-  isLive: boolean;
-}
+export const ACCESS_KEY = component('AccessKey', {
+  id: TEXT.describe('A UUID.'),
+  name: TEXT,
+  scope: z.strictObject({ registries: TEXTS, tokens: TEXTS, parties: TEXTS }),
+  may: z.array(z.enum(PERMISSIONS)),
+  createdAt: TIME,
+  expiresAt: TIME,
+  usedAt: TIME.nullable().describe('Its last use, to the hour.'),
+  isLive: z.boolean().describe('Whether it has neither ended nor been revoked.'),
+});
+type AccessKey = z.output<typeof ACCESS_KEY>;
 
 /** A key, which is shown once. */
 export type NewKey = AccessKey & { key: string };
 
 /** Whom a key is for, and what it sees. */
-export interface KeyTerms {
+interface KeyTerms {
   owner: string;
   name: string;
   scope: Scope;
@@ -65,16 +70,12 @@ export interface KeyTerms {
 export interface AccessKeys {
   /** The holder of a key that is live. It notes the use. */
   find(key: string): Promise<Holder | undefined>;
-  /** @throws RequestError KEY_INVALID, KEY_SCOPE_DIFFERS, KEYS_TOO_MANY. */
+  /** @throws RequestError KEY_INVALID. */
   add(body: unknown): Promise<NewKey>;
-  /**
-   * Undefined: the nonce was used.
-   *
-   * @throws RequestError KEY_SCOPE_DIFFERS, KEYS_TOO_MANY; TooOftenError LOGIN_ATTEMPTS for an account.
-   */
+  /** Undefined: the nonce was used. */
   make(terms: KeyTerms): Promise<NewKey | undefined>;
-  /** The newest first. Keys that ended are kept for thirty days. */
-  list(): Promise<AccessKey[]>;
+  /** The newest first. Keys that ended are kept for thirty days. `next`: the `after` of the next page. */
+  list(page: { after?: string | undefined; limit: number }): Promise<{ keys: AccessKey[]; next?: string }>;
   /** Ends a key. @throws RequestError KEY_UNKNOWN */
   revoke(id: string): Promise<void>;
   /** Pauses the subscriptions of owners whose keys have all ended. */
@@ -85,10 +86,9 @@ const PREFIX = 'tdk_';
 const KEY_BYTES = 32;
 const HOUR_MS = 3_600_000;
 const KEPT_MS = 30 * 24 * HOUR_MS;
+/** Nonces of log-ins are old by then, though clocks of processes differ. */
+const KEPT_OF_WALLET_MS = HOUR_MS;
 const LONGEST_NAME = 100;
-const MOST_KEYS = 10_000;
-/** Log-ins of an account in an hour: a key is for a day. */
-const MOST_LOGINS = 20;
 
 const NAME = must('a text', 'Give the name of the holder.');
 const WHEN = must('a time', 'Write it as 2030-01-31T12:00:00Z.');
@@ -101,7 +101,7 @@ export const KEY_REQUEST = members('a key', {
     .max(LONGEST_NAME, `has more than ${LONGEST_NAME} characters. Shorten it.`)
     .refine(isWellFormed, 'contains half of a surrogate pair. Leave it out.')
     .refine((name) => !name.includes('\0'), 'contains the character NUL. Leave it out.')
-    .describe('The holder. Keys of one name have the same subscriptions, and the same scope.'),
+    .describe('The holder. Keys of one name and one scope have the same subscriptions.'),
   scope: SCOPE,
   may: z
     .array(z.enum(PERMISSIONS, { error: must('`read` or `subscribe`', 'Correct it.') }), {
@@ -119,109 +119,78 @@ export const KEY_REQUEST = members('a key', {
 export function createAccessKeys(database: Database, clock: Clock, onEnded: () => Promise<void>): AccessKeys {
   const { db } = database;
 
-  async function make({ owner, name, scope, may, expiresAt, nonce }: KeyTerms): Promise<NewKey | undefined> {
+  async function make(terms: KeyTerms): Promise<NewKey | undefined> {
+    const { owner, name, scope, may, expiresAt, nonce = null } = terms;
     const key = PREFIX + randomBytes(KEY_BYTES).toString('base64url');
     const now = clock.now();
     const row = {
-      ...{ id: randomUUID(), owner, name, digest: digestOf(key), scope: JSON.stringify(scope) },
-      ...{ may: may.join(), created_at: now, expires_at: expiresAt, nonce: nonce ?? null },
-      ...{ ended_at: null, used_at: null },
+      ...{ id: uuidV7({ msecs: now }), owner, name, digest: sha256(key), scope: JSON.stringify(scope) },
+      ...{ may: may.join(), created_at: now, expires_at: expiresAt, nonce, ended_at: null, used_at: null },
     };
-    return db.transaction().execute(async (transaction) => {
-      // Two with one name are made one after the other.
-      await holdChanges(transaction);
-      const ofOwner = transaction.selectFrom('access_keys').select('scope').where('owner', '=', owner);
-      if ((await ofOwner.execute()).some((other) => other.scope !== row.scope)) throw scopeDiffers();
-      const { count } = await liveKeys(transaction, now)
-        .select((eb) => eb.fn.countAll().as('count'))
-        .where('nonce', 'is', null)
-        .executeTakeFirstOrThrow();
-      if (nonce === undefined && Number(count) >= MOST_KEYS)
-        throw new RequestError('KEYS_TOO_MANY', `There are ${MOST_KEYS} keys already. Revoke some first.`);
-      if (nonce !== undefined) await expectFewLogins(transaction, owner, now);
-      const added = await transaction
-        .insertInto('access_keys')
-        .values(row)
-        .onConflict((conflict) => conflict.column('nonce').doNothing())
-        .returning('id')
-        .executeTakeFirst();
-      return added && { ...shown(row, now), key };
-    });
+    const added = await db
+      .insertInto('access_keys')
+      .values(row)
+      .onConflict((conflict) => conflict.column('nonce').doNothing())
+      .returning('id')
+      .executeTakeFirst();
+    return added && { ...shown(row, now), key };
   }
 
   async function endOld(): Promise<void> {
     const now = clock.now();
     if (await pauseOwnerless(database, now)) await onEnded();
-    const old = await db
-      .selectFrom('access_keys')
-      .select('id')
-      .where((eb) =>
-        eb.or([
-          eb('expires_at', '<', now - KEPT_MS),
-          eb('ended_at', '<', now - KEPT_MS),
-          // Log-ins of the last hour are counted, and clocks of processes differ.
-          eb.and([eb('nonce', 'is not', null), eb('expires_at', '<', now - HOUR_MS)]),
-        ]),
-      )
-      // Others say which scope the next key of the owner must have.
-      .where((eb) =>
-        eb.or([
-          eb('nonce', 'is not', null),
-          eb('owner', 'not in', (owners) =>
-            owners
-              .selectFrom('subscriptions')
-              .select('subscriptions.owner')
-              .where('subscriptions.owner', 'is not', null),
-          ),
-        ]),
-      )
-      .execute();
-    const drop = (some: typeof old) =>
-      db
-        .deleteFrom('access_keys')
-        .where(
-          'id',
-          'in',
-          some.map(({ id }) => id),
-        )
-        .execute();
-    await inBatches(old, drop);
+    const isOld = sql<SqlBool>`(expires_at < ${now - KEPT_MS} or ended_at < ${now - KEPT_MS}
+      or (nonce is not null and expires_at < ${now - KEPT_OF_WALLET_MS}))`;
+    // A statement that deletes nothing takes the lock of a writer, too.
+    const [old] = await db.selectFrom('access_keys').select('id').where(isOld).limit(1).execute();
+    if (old) await db.deleteFrom('access_keys').where(isOld).execute();
   }
 
   return {
     async find(key) {
       if (!isAccessKey(key)) return undefined;
       const now = clock.now();
-      const row = await liveKeys(db, now).selectAll().where('digest', '=', digestOf(key)).executeTakeFirst();
+      const found = db.selectFrom('access_keys').selectAll().where('digest', '=', sha256(key));
+      const row = await found.where(isLive(now)).executeTakeFirst();
       if (row === undefined) return undefined;
       const hour = now - (now % HOUR_MS);
       const noting = db.updateTable('access_keys').set({ used_at: hour }).where('id', '=', row.id);
       // A database that cannot be written is still read.
       if ((row.used_at ?? 0) < hour) await noting.execute().catch(() => undefined);
-      const scope = JSON.parse(row.scope) as Scope;
-      return { owner: row.owner, may: permissionsOf(row), scope, filters: filtersOf(scope) };
+      const { name, expires_at: expiresAt, owner, may, scope } = row;
+      const filters = filtersOf(JSON.parse(scope) as Scope);
+      return { name, expiresAt, owner, may: permissionsOf(may), filters };
     },
     async add(body) {
       const { expiresAt, ...request } = shaped(KEY_REQUEST, body, 'KEY_INVALID');
       const end = Date.parse(expiresAt);
       if (end <= clock.now())
         throw new RequestError('KEY_INVALID', '/expiresAt is over. Give a time in the future.');
-      const made = await make({ ...request, owner: `name:${request.name}`, expiresAt: end });
+      const owner = sha256(JSON.stringify([request.name, request.scope])).toString('hex');
+      const made = await make({ ...request, owner: `name:${owner}`, expiresAt: end });
       if (made === undefined) throw new Error('A key without a nonce was taken for another.');
       return made;
     },
     make,
-    async list() {
-      const rows = await db.selectFrom('access_keys').selectAll().orderBy('created_at', 'desc').execute();
-      return rows.map((row) => shown(row, clock.now()));
+    async list({ after, limit }) {
+      const rows = await db
+        .selectFrom('access_keys')
+        .selectAll()
+        .$if(after !== undefined, (query) => query.where('id', '<', after ?? ''))
+        .orderBy('id', 'desc')
+        .limit(limit + 1)
+        .execute();
+      const keys = rows.slice(0, limit).map((row) => shown(row, clock.now()));
+      const last = rows.length > limit && keys.at(-1);
+      return { keys, ...(last && { next: last.id }) };
     },
     async revoke(id) {
-      const row = await liveKeys(db, clock.now()).select('id').where('id', '=', id).executeTakeFirst();
-      if (row === undefined) {
+      const now = clock.now();
+      const ending = db.updateTable('access_keys').set({ ended_at: now }).where('id', '=', id);
+      if ((await ending.where(isLive(now)).returning('id').execute()).length === 0) {
         const message = `There is no key ${cut(id)}, or it has ended. List the keys with GET /keys.`;
         throw new RequestError('KEY_UNKNOWN', message);
       }
-      await db.updateTable('access_keys').set({ ended_at: clock.now() }).where('id', '=', id).execute();
       // If it fails, the next turn does it: the key has ended.
       await endOld().catch(() => undefined);
     },
@@ -234,46 +203,24 @@ export function isAccessKey(key: string): boolean {
   return key.startsWith(PREFIX);
 }
 
-/** @throws TooOftenError LOGIN_ATTEMPTS */
-async function expectFewLogins(db: Kysely<Schema>, owner: string, now: number): Promise<void> {
-  const { logins, first } = await db
-    .selectFrom('access_keys')
-    .select(({ fn }) => [fn.countAll().as('logins'), fn.min('created_at').as('first')])
-    .where('owner', '=', owner)
-    .where('created_at', '>', now - HOUR_MS)
-    .executeTakeFirstOrThrow();
-  if (Number(logins) < MOST_LOGINS) return;
-  const message = `The account logged in ${MOST_LOGINS} times within an hour. Use the key that it has.`;
-  throw new TooOftenError('LOGIN_ATTEMPTS', message, { retryAfterMs: Number(first) + HOUR_MS - now });
+function isLive(now: number) {
+  return sql<SqlBool>`expires_at > ${now} and ended_at is null`;
 }
 
-function scopeDiffers(): RequestError {
-  const message =
-    'There is a key of this name with another scope, or there was one lately. Its subscriptions belong to ' +
-    'the next key of the name, and keep what they were sent. Choose another name.';
-  return new RequestError('KEY_SCOPE_DIFFERS', message);
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
 }
 
-function liveKeys(db: Kysely<Schema>, now: number) {
-  return db.selectFrom('access_keys').where('expires_at', '>', now).where('ended_at', 'is', null);
-}
-
-function digestOf(key: string): Buffer {
-  return createHash('sha256').update(key).digest();
-}
-
-function permissionsOf({ may }: { may: string }): Permission[] {
+function permissionsOf(may: string): Permission[] {
   return may.split(',') as Permission[];
 }
 
-type Row = Omit<Selectable<AccessKeysTable>, 'digest'>;
-
-function shown(row: Row, now: number): AccessKey {
+function shown(row: Omit<Selectable<AccessKeysTable>, 'digest'>, now: number): AccessKey {
   return {
     id: row.id,
     name: row.name,
-    scope: JSON.parse(row.scope) as Scope,
-    may: permissionsOf(row),
+    scope: JSON.parse(row.scope) as AccessKey['scope'],
+    may: permissionsOf(row.may),
     createdAt: timeAt(row.created_at),
     expiresAt: timeAt(row.expires_at),
     usedAt: row.used_at === null ? null : timeAt(row.used_at),

@@ -18,18 +18,24 @@ const PCHAR = String.raw`(?:[\w.~!$&'()*+,;=:@-]|%[\dA-Fa-f]{2})`;
 const SCHEME = String.raw`[A-Za-z][A-Za-z\d+.-]*`;
 const URI = String.raw`${SCHEME}:(?:${PCHAR}|[/?#[\]])*`;
 
+/** With a day that the calendar has. */
+const TIME = z.regexes.datetime({ offset: true }).source.slice(1, -1);
+
+const line = (name: string, value: string): string => `\\n${name}: ${value}`;
+const optional = (name: string, value: string): string => `(?:${line(name, value)}|(?!${line(name, '')}))`;
+
 /** The parts in the order of the ABNF. The statement, the request id and the resources have no effect. */
 const PARTS = Object.entries({
   domain: `(?<scheme>${SCHEME}://)?(?<domain>(?:${PCHAR}|[[\\]])+) wants you to sign in with your Ethereum account:`,
   address: String.raw`\n(?<address>0x[\dA-Fa-f]{40})\n`,
   statement: String.raw`\n(?:[\w.~!$&'()*+,;=:@/?#[\] -]+\n)?`,
-  URI: `\\nURI: (?<uri>${URI})`,
-  Version: '\\nVersion: 1',
-  'Chain ID': String.raw`\nChain ID: (?<chainId>\d{1,15})`,
-  Nonce: String.raw`\nNonce: (?<nonce>[A-Za-z\d]{8,})`,
-  'Issued At': '\\nIssued At: (?<issued>.+)',
-  'Expiration Time': '(?:\\nExpiration Time: (?<expires>.+))?',
-  'Not Before': '(?:\\nNot Before: (?<starts>.+))?',
+  URI: line('URI', `(?<uri>${URI})`),
+  Version: line('Version', '1'),
+  'Chain ID': line('Chain ID', String.raw`(?<chainId>\d{1,15})`),
+  Nonce: line('Nonce', String.raw`(?<nonce>[A-Za-z\d]{8,})`),
+  'Issued At': line('Issued At', `(?<issued>${TIME})`),
+  'Expiration Time': optional('Expiration Time', `(?<expires>${TIME})`),
+  'Not Before': optional('Not Before', `(?<starts>${TIME})`),
   'Request ID': `(?:\\nRequest ID: ${PCHAR}*)?`,
   Resources: `(?:\\nResources:(?:\\n- ${URI})*)?`,
   'last line': '$',
@@ -55,30 +61,22 @@ export function readLoginMessage(text: string, domain: string, now: number): Log
     Object.assign(found, match.groups);
     at = pattern.lastIndex;
   }
-  const { scheme = '', address = '', uri = '', nonce = '' } = found;
+  const { scheme = '', address = '', uri = '', nonce = '', issued = '' } = found;
   const right = checksummed(address.toLowerCase());
   if (right !== address) throw invalid('address', `has not its checksum (EIP-55). Write ${right}.`);
-  const issuedAt = timeOf('Issued At', found.issued) ?? now;
-  const expiresAt = timeOf('Expiration Time', found.expires) ?? Infinity;
-  const startsAt = timeOf('Not Before', found.starts) ?? now;
-
   if (found.domain?.toLowerCase() !== domain)
     throw refused('domain', `is ${cut(String(found.domain))}, and this service is ${domain}. Write that.`);
   const url = orUndefined(() => new URL(uri));
   const protocol = url?.protocol === 'http:' && isThisMachine(url.hostname) ? 'http:' : 'https:';
   if (url?.origin !== new URL(`${protocol}//${domain}`).origin || !uri.startsWith(scheme))
     throw refused('URI', `is not one of this service. Write https://${domain}.`);
-  if (issuedAt > now + SKEW_MS) throw refused('Issued At', 'lies ahead. Set the clock.');
+  if (Date.parse(issued) > now + SKEW_MS) throw refused('Issued At', 'lies ahead. Set the clock.');
+  const startsAt = Date.parse(found.starts ?? issued);
   if (startsAt > now + SKEW_MS) throw refused('Not Before', 'lies ahead. Wait until then.');
+  const expiresAt = found.expires === undefined ? Infinity : Date.parse(found.expires);
   const endsAt = Math.min(expiresAt + SKEW_MS, now + LONGEST_MS);
   if (endsAt <= now) throw refused('Expiration Time', 'is over. Sign a new message.');
   return { address, chainId: Number(found.chainId), nonce, endsAt };
-}
-
-function timeOf(line: string, text: string | undefined): number | undefined {
-  if (text === undefined) return undefined;
-  if (z.iso.datetime({ offset: true }).safeParse(text).success) return Date.parse(text);
-  throw invalid(line, 'is not a time. Write it as 2030-01-31T12:00:00Z.');
 }
 
 function invalid(line: string, problem: string): RequestError {

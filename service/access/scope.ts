@@ -5,43 +5,26 @@ import { registryName, type RegistryName } from '../base/registry-name';
 import type { Filter } from '../events/select-events';
 import { tokenIdHexOf, tokenIdOrUndefined } from '../registry/token-id-forms';
 
-/**
- * The scope of a key: it sees the events and tokens that are in each of its lists. A party sees the events
- * that name its address, and all of a token that one of the token's kept events names the address for, also
- * after it has left.
- */
-export interface Scope {
-  /** `urn:service:<chain id>:<address>`. */
-  readonly registries?: readonly string[] | undefined;
-  /** `urn:service:<chain id>:<address>/<token id>`. */
-  readonly tokens?: readonly string[] | undefined;
-  /** `eip155:<chain id>:<address>`, an account id of CAIP-10. */
-  readonly parties?: readonly string[] | undefined;
-}
-
 /** Entries of each list. */
 const MOST_ENTRIES = 100;
 
-const FORM = /^(urn:service|eip155):([1-9]\d{0,14}):(0x[0-9a-fA-F]{40})(?:\/([0-9a-zA-Z]{1,78}))?$/;
+const ACCOUNT = '([1-9]\\d{0,14}):(0x[0-9a-fA-F]{40})';
 
-/** Brings entries of a form to one text. The function returns undefined for other forms. */
-function normalised(prefix: 'urn:service' | 'eip155', hasToken = false) {
-  return (text: string): string | undefined => {
-    const [, given, chain, address = '', token] = FORM.exec(text) ?? [];
-    if (given !== prefix || checksummed(address) === undefined) return undefined;
-    const name = `${prefix}:${registryName(Number(chain), address)}`;
-    const tokenId = tokenIdOrUndefined(token ?? '');
-    if (hasToken) return tokenId === undefined ? undefined : `${name}/${tokenIdHexOf(tokenId)}`;
-    return token === undefined ? name : undefined;
-  };
-}
-
-/** A list whose entries become texts of one form: addresses in lower case, token ids with 64 digits. */
-function list(description: string, form: string, written: (text: string) => string | undefined) {
+/**
+ * A list whose entries become texts of one form: addresses in lower case, token ids with 64 digits.
+ *
+ * @param form has groups for what precedes the account, chain, address, and token if there is one.
+ */
+function list(form: RegExp, what: string, description: string) {
   const entry = z.string().transform((text, context) => {
-    const right = written(text);
-    if (right === undefined) context.addIssue({ code: 'custom', message: `is not ${form}. Correct it.` });
-    return right ?? '';
+    const [, before, chain, address = '', token] = form.exec(text) ?? [];
+    const tokenId = tokenIdOrUndefined(token ?? '');
+    if (checksummed(address) === undefined || (token !== undefined && tokenId === undefined)) {
+      context.addIssue(`is not ${what}. Correct it.`);
+      return z.NEVER;
+    }
+    const name = `${before}:${registryName(Number(chain), address)}`;
+    return tokenId === undefined ? name : `${name}/${tokenIdHexOf(tokenId)}`;
   });
   return z
     .array(entry, { error: must('an array', 'Put it in [ ].') })
@@ -52,46 +35,55 @@ function list(description: string, form: string, written: (text: string) => stri
     .describe(description);
 }
 
-/** The account of an address on a chain, as a scope has it. */
-export function partyOf(account: RegistryName): string {
-  return `eip155:${account}`;
-}
-
-/** The member `scope` of a key. */
+/**
+ * The scope of a key: it sees the events and tokens that are in each of its lists. A party sees the events
+ * that name its address, and all of a token that one of the token's kept events names the address for, also
+ * after it has left.
+ */
 export const SCOPE = members('scope', {
   registries: list(
-    'Registries: `urn:service:<chain id>:<address>`.',
+    new RegExp(`^(urn:service):${ACCOUNT}$`),
     'the source of a registry',
-    normalised('urn:service'),
+    'Registries: `urn:service:<chain id>:<address>`.',
   ),
   tokens: list(
-    'Tokens: `urn:service:<chain id>:<address>/<token id>`.',
+    new RegExp(`^(urn:service):${ACCOUNT}/([0-9a-zA-Z]{1,78})$`),
     'a token of a registry',
-    normalised('urn:service', true),
+    'Tokens: `urn:service:<chain id>:<address>/<token id>`.',
   ),
   parties: list(
-    'Accounts: `eip155:<chain id>:<address>`. An event is seen if its payload has one of these addresses.',
+    new RegExp(`^(eip155):${ACCOUNT}$`),
     'an account on a chain',
-    normalised('eip155'),
+    'Accounts: `eip155:<chain id>:<address>`. An event is seen if its payload has one of these addresses.',
   ),
 }).refine(
   (scope) => Object.values(scope).some((entries) => entries !== undefined),
   'names nothing. Give registries, tokens or parties.',
 );
 
+export type Scope = z.output<typeof SCOPE>;
+
+/** The account of an address on a chain, as a scope has it: an account id of CAIP-10. */
+export function partyOf(account: RegistryName): string {
+  return `eip155:${account}`;
+}
+
 /** The filters that are true for the events of a scope. */
 export function filtersOf({ registries, tokens, parties }: Scope): Filter[] {
-  const each = (entries: readonly string[] | undefined, filterOf: (entry: string) => Filter): Filter[] =>
-    entries ? [{ any: entries.map(filterOf) }] : [];
+  const oneOf = (filters: Filter[] | undefined): Filter[] => (filters ? [{ any: filters }] : []);
   return [
-    ...each(registries, (source) => ({ exact: { source } })),
-    ...each(tokens, (token) => {
-      const [source = '', tokenId = ''] = token.split('/');
-      return { all: [{ exact: { source } }, { tokens: [tokenId] }] };
-    }),
-    ...each(parties, (party) => {
-      const [, chainId, address = ''] = party.split(':');
-      return { all: [{ prefix: { source: `urn:service:${chainId}:` } }, { parties: [address] }] };
-    }),
+    ...oneOf(registries?.map((source) => ({ exact: { source } }))),
+    ...oneOf(
+      tokens?.map((token) => {
+        const [source = '', tokenId = ''] = token.split('/');
+        return { all: [{ exact: { source } }, { tokens: [tokenId] }] };
+      }),
+    ),
+    ...oneOf(
+      parties?.map((party) => {
+        const [, chainId, address = ''] = party.split(':');
+        return { all: [{ prefix: { source: `urn:service:${chainId}:` } }, { parties: [address] }] };
+      }),
+    ),
   ];
 }

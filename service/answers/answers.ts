@@ -1,6 +1,5 @@
 import { getAddress } from 'ethers';
 import { sql, type Kysely } from 'kysely';
-import type { Retraction } from '../../client/events';
 import type { Holder } from '../access/access-keys';
 import { type Time, timeAt, untilAborted } from '../base/time';
 import { traceIdOf } from '../base/trace';
@@ -22,8 +21,10 @@ import {
   withDeliveriesOf,
   type DeliveriesPage,
   type DeliveriesWanted,
+  type EventsWanted,
   type StoredEvent,
 } from '../outbox/deliveries';
+import { judgedBody } from '../outbox/stored-events';
 import { readTokenState } from '../registry/read-token-state';
 import { tokenIdHexOf } from '../registry/token-id-forms';
 import { reachRegistry, type NetworkNode } from '../registry/registry-contracts';
@@ -79,12 +80,10 @@ export interface Answers {
     wanted: DeliveriesWanted,
     holder?: Holder,
   ): Promise<{ deliveries: (EventNames & DeliveryView)[]; next: DeliveriesPage['next'] }>;
-  events(wanted: {
-    tokenId: string | undefined;
-    from: number | undefined;
-    limit: number;
-    holder?: Holder | undefined;
-  }): Promise<{ events: (EventNames & { deliveries: DeliveryView[] })[]; next: number | undefined }>;
+  events(
+    wanted: Pick<EventsWanted, 'tokenId' | 'from' | 'limit'>,
+    holder?: Holder,
+  ): Promise<{ events: (EventNames & { deliveries: DeliveryView[] })[]; next: number | undefined }>;
   event(eventId: string, holder?: Holder): Promise<EventDetails | undefined>;
   verify(this: void, bytes: Uint8Array, left: AbortSignal): Promise<JsonParts>;
   derive(this: void, bytes: Uint8Array, left: AbortSignal): Promise<JsonParts>;
@@ -106,25 +105,22 @@ export function createAnswers(parts: AnswersParts): Answers {
   /** The subscriptions of a holder. Undefined: the caller sees all. */
   const ownOf = async (holder: Holder | undefined) => holder && namesOfOwner(db, holder.owner);
 
-  const eventsOfToken = async ({ chainId, registry, tokenId }: TokenLocation): Promise<StoredEvent[]> => {
+  /** The events of a token, and the deliveries that the caller sees. Undefined: it sees no such token. */
+  const eventsOfToken = async (holder: Holder | undefined, location: TokenLocation) => {
+    const { chainId, registry, tokenId } = location;
     const wanted = { registry: registryName(chainId, registry), tokenId: tokenId.toString() };
-    return (await listEvents(db, wanted)).events;
-  };
-
-  /** A token that a reorganisation took away from the caller is not seen any more. */
-  const isSeen = async (holder: Holder | undefined, location: TokenLocation): Promise<boolean> => {
-    const events = holder ? await eventsOfToken(location) : [];
-    return isSeenBy(
-      holder,
-      events.filter(({ type, isOrphaned }) => !isOrphaned && type !== RETRACTED_TYPE),
-    );
+    const { events } = await listEvents(db, wanted);
+    // A token that a reorganisation took away from the caller is not seen any more.
+    const standing = events.filter(({ type, isOrphaned }) => !isOrphaned && type !== RETRACTED_TYPE);
+    const own = await ownOf(holder);
+    return isSeenBy(holder, standing) ? events.map((event) => withDeliveriesOf(own, event)) : undefined;
   };
 
   return {
     progress,
     async evidence(question, left) {
       const location = locationOf(question, config);
-      if (!(await isSeen(question.holder, location))) return undefined;
+      if ((await eventsOfToken(question.holder, location)) === undefined) return undefined;
       try {
         return await checking.evidence(nodeOfCaller(config, location), location, left);
       } catch (thrown) {
@@ -136,7 +132,8 @@ export function createAnswers(parts: AnswersParts): Answers {
     async token(question, left) {
       const { holder, seesDeliveries } = question;
       const location = locationOf(question, config);
-      if (!(await isSeen(holder, location))) return undefined;
+      const known = await eventsOfToken(holder, location);
+      if (known === undefined) return undefined;
       const node = nodeOfCaller(config, location);
       const { chainId, registry, tokenId } = location;
       const history = await inTurn(left, () =>
@@ -154,10 +151,6 @@ export function createAnswers(parts: AnswersParts): Answers {
       const isOwn = scope?.chainId === chainId && isSame(scope.registryAddress, registry);
       const issuing = isOwn && !holder ? await progress(tokenIdHexOf(tokenId)) : undefined;
       if (history.state.state === 'not minted' && issuing === undefined) return undefined;
-      const own = await ownOf(holder);
-      const known = (await eventsOfToken(location)).map((event) =>
-        own ? withDeliveriesOf(own, event) : event,
-      );
       const eventsOf = eventsByOperation(known, seesDeliveries);
       return {
         ...view,
@@ -180,7 +173,7 @@ export function createAnswers(parts: AnswersParts): Answers {
       return { deliveries: shown, next };
     },
 
-    async events({ holder, ...wanted }) {
+    async events(wanted, holder) {
       const { events, next } = await listEvents(db, { ...wanted, own: await ownOf(holder) });
       const shown = events.map((event) => ({
         ...namesOf(event),
@@ -191,12 +184,9 @@ export function createAnswers(parts: AnswersParts): Answers {
 
     async event(eventId, holder) {
       const [event] = await deliveriesOfEvent(db, eventId);
-      if (event === undefined) return undefined;
-      const { data } = JSON.parse(event.body) as Partial<Retraction>;
-      const [original = event] = data?.retracts ? await deliveriesOfEvent(db, data.retracts) : [];
-      if (!isSeenBy(holder, [original])) return undefined;
+      if (event === undefined || !isSeenBy(holder, [event])) return undefined;
       const own = await ownOf(holder);
-      return eventDetails(db, targetOf, own ? withDeliveriesOf(own, event) : event, time.now());
+      return eventDetails(db, targetOf, withDeliveriesOf(own, event), time.now());
     },
 
     verify: (bytes, left) =>
@@ -218,7 +208,10 @@ type Nodes = AnswersParts['config'];
 function isSeenBy(holder: Holder | undefined, events: readonly StoredEvent[]): boolean {
   if (holder === undefined) return true;
   const selects = compileSelection({ filters: holder.filters });
-  return events.some(({ body }) => selects(JSON.parse(body) as CloudEvent));
+  return events.some((event) => {
+    const body = judgedBody(event);
+    return body !== null && selects(JSON.parse(body) as CloudEvent);
+  });
 }
 
 /** @throws RequestError QUERY_INVALID. */
@@ -226,18 +219,18 @@ function locationOf(
   { tokenId, registry, chainId, holder }: TokenPlace,
   { network, tokenRegistryAddress, ...config }: Nodes,
 ): TokenLocation {
-  // They are not in every scope.
-  const registries = holder ? [] : config.registries;
   const address = registry ?? (chainId === undefined ? tokenRegistryAddress : undefined);
   if (address !== undefined && isPlainAddress(address))
     return { chainId: chainId ?? network.chainId, registry: getAddress(address), tokenId };
-  const followed = registries.map((one) => `registry=${one.address}&chainId=${one.network.chainId}`);
+  // It is not in every scope.
+  const [followed] = holder ? [] : config.registries;
   const problem =
     address === undefined
       ? 'is missing'
       : 'must be an address: 0x and 40 hexadecimal digits, with a right checksum or in lower case';
-  const remedy = followed.length === 0 ? '' : `, for example ?${followed[0]}`;
-  throw new RequestError('QUERY_INVALID', `The parameter registry ${problem}${remedy}.`);
+  const remedy =
+    followed && `, for example ?registry=${followed.address}&chainId=${followed.network.chainId}`;
+  throw new RequestError('QUERY_INVALID', `The parameter registry ${problem}${remedy ?? ''}.`);
 }
 
 const REGISTRY_PROBLEMS: Readonly<Record<string, string>> = {

@@ -99,6 +99,8 @@ export interface SinkRules {
   readonly allowPrivate: boolean;
   /** Whether the service's network is local: then sinks may be on this machine, also over http. */
   readonly allowLoopback: boolean;
+  /** Whether the sink is of a key with a scope, for which ALLOW_PRIVATE_SINKS changes nothing. */
+  readonly isScoped?: boolean;
 }
 
 /** The problem of a sink's form, with the remedy. The sink is not shown: its path may hold a key. */
@@ -136,15 +138,19 @@ export function addressProblem(address: string, protocol: string, rules: SinkRul
   const kind = addressKindOf(address);
   const isAllowedLoopback = rules.allowLoopback && kind === 'loopback';
   if (kind !== undefined && !rules.allowPrivate && !isAllowedLoopback)
-    return `the sink's address ${address} is ${kind}: set ALLOW_PRIVATE_SINKS to allow it`;
+    return `the sink's address ${address} is ${kind}: ${remedyOf(rules)}`;
   if (protocol !== 'https:' && !isAllowedLoopback)
     return `the sink's address ${address} is not on this machine: use https`;
   return undefined;
 }
 
-function nameProblem(name: string, { allowPrivate, allowLoopback }: SinkRules): string | undefined {
-  if (allowPrivate || allowLoopback || !isThisMachine(name)) return undefined;
-  return `${name} is this machine: set ALLOW_PRIVATE_SINKS to allow it`;
+function nameProblem(name: string, rules: SinkRules): string | undefined {
+  if (rules.allowPrivate || rules.allowLoopback || !isThisMachine(name)) return undefined;
+  return `${name} is this machine: ${remedyOf(rules)}`;
+}
+
+function remedyOf({ isScoped }: SinkRules): string {
+  return isScoped ? 'use a public one' : 'set ALLOW_PRIVATE_SINKS to allow it';
 }
 
 function notAllowed(problem: string, remedy: string): RequestError {

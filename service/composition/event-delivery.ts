@@ -34,6 +34,7 @@ export interface DeliveredFeed extends FollowedFeed {
   readonly webhook?: Webhook | undefined;
   /** The parts that read and deliver. Undefined: the settings do not allow to follow the registry. */
   readonly running?: {
+    readonly followed: FollowedRegistry;
     readonly follower: RegistryFollower;
     readonly delivery: FeedDelivery;
     stop(this: void): Promise<void>;
@@ -249,6 +250,7 @@ function startFeed(registry: FollowedRegistry, delivering: Delivering): Delivere
     nodes: report,
     webhook,
     running: {
+      followed: registry,
       follower,
       delivery,
       async stop() {

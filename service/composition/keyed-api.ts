@@ -1,20 +1,19 @@
-import { randomBytes } from 'node:crypto';
 import { createAccessKeys, type AccessKeys } from '../access/access-keys';
-import { createWalletLogin, type WalletLogin } from '../access/wallet-login';
+import { createWalletLogin } from '../access/wallet-login';
 import { createAnswers, type Answers } from '../answers/answers';
 import { createCheckingPool, type CheckingPool } from '../answers/checking-pool';
-import { messageOf, orUndefined } from '../base/errors';
+import { messageOf } from '../base/errors';
 import { loggedOnce } from '../base/logger';
 import { repeat } from '../base/time';
 import { TRUSTVC_BILL_OF_LADING_CONTEXT_URL } from '../base/published-files';
 import type { Chain } from '../chain/chain';
 import { missingForIssuing } from '../config/config';
+import type { FollowedRegistry } from '../config/followed-registries';
 import type { Console } from '../http/console-routes';
 import { factsOf } from '../console/facts';
 import { createOverview, SHARING_OF_OVERVIEW, startSamples } from '../console/overview';
 import { createSessions } from '../console/sessions';
 import { Registries } from '../followed-registries/registries';
-import { followedRegistryOf, readRegistries } from '../followed-registries/stored-registries';
 import type { HttpAppOptions } from '../http/app';
 import type { SubscriptionRoutes } from '../http/routes/subscriptions';
 import { createSnapshots, type SnapshotSources } from '../observability/snapshot';
@@ -44,7 +43,7 @@ export function startKeyedApi(
 ): KeyedApi {
   const { config, database, time } = core;
   const { issuing, eventDelivery } = lines;
-  const { apiKey, adminApiKey } = config;
+  const { apiKey, adminApiKey, walletLogin, domain } = config;
   const checking =
     apiKey === undefined && adminApiKey === undefined
       ? undefined
@@ -56,10 +55,6 @@ export function startKeyedApi(
   const answers =
     checking &&
     createAnswers({ ...core, ...eventDelivery, db: database.db, scope: issuing?.scope, checking });
-  const ofConsole =
-    adminApiKey === undefined || !checking || !answers
-      ? undefined
-      : startConsole(core, { sources, client, checking, answers, adminApiKey });
   const fetching = createEventFetching(core);
   const onChanged = async (): Promise<void> => {
     await eventDelivery.refresh().catch((error: unknown) => {
@@ -67,12 +62,23 @@ export function startKeyedApi(
     });
   };
   const keys = createAccessKeys(database, time, onChanged);
+  const ofConsole =
+    adminApiKey === undefined || !checking || !answers
+      ? undefined
+      : startConsole(core, { sources, client, checking, answers, accessKeys: keys, sealingKey });
   // Also without ADMIN_API_KEY, when no key opens anything.
   const endKeys = loggedOnce(core.logger, 'ended keys cannot be looked for now', () => keys.endOld());
   const endingKeys = repeat(time, endKeys, END_KEYS_EVERY_MS);
+  const chainIds = (): number[] =>
+    eventDelivery.feeds().flatMap(({ running, chainId }) => (running ? [chainId] : []));
+  const followedOn = (chainId: number): FollowedRegistry | undefined =>
+    eventDelivery.feeds().find((one) => one.running && one.chainId === chainId)?.running?.followed;
   return {
     keys: adminApiKey === undefined ? undefined : keys,
-    wallets: walletsOf(core, keys, sealingKey),
+    wallets:
+      walletLogin && domain !== undefined
+        ? createWalletLogin({ domain, sealingKey, keys, time, chainIds, followedOn })
+        : undefined,
     registries: new Registries({
       database,
       settings: config,
@@ -84,31 +90,13 @@ export function startKeyedApi(
     answers,
     console: ofConsole,
     async stop() {
-      await Promise.all([checking?.stop(), ofConsole?.stop(), fetching.stop(), endingKeys.stop()]);
+      await Promise.all([checking?.stop(), fetching.stop(), ofConsole?.stop(), endingKeys.stop()]);
     },
   };
 }
 
 /** How soon subscriptions pause after the last key of their owner has ended. */
 const END_KEYS_EVERY_MS = 5_000;
-
-function walletsOf(
-  { config, database, time }: Core,
-  keys: AccessKeys,
-  sealingKey: Uint8Array,
-): WalletLogin | undefined {
-  const { walletLogin, domain, adminApiKey } = config;
-  if (!walletLogin || domain === undefined || adminApiKey === undefined) return undefined;
-  return createWalletLogin({
-    ...{ domain, sealingKey, keys, time },
-    async followedOn(chainId) {
-      const stored = await readRegistries(database.db);
-      // The settings may have no key for a node any more.
-      const added = stored.flatMap((one) => orUndefined(() => followedRegistryOf(one, config)) ?? []);
-      return [...config.registries, ...added].find(({ network }) => network.chainId === chainId);
-    },
-  });
-}
 
 function subscriptionsOf(
   { config, database, time, lookup }: Core,
@@ -135,11 +123,12 @@ function startConsole(
     client: Chain;
     checking: CheckingPool;
     answers: Answers;
-    adminApiKey: string;
+    accessKeys: AccessKeys;
+    sealingKey: Uint8Array;
   },
 ): Console & { stop(): Promise<void> } {
-  const { sources, client, checking, answers, adminApiKey } = parts;
-  const { network, consoleReadKey: reader } = config;
+  const { sources, client, checking, answers, accessKeys, sealingKey } = parts;
+  const { network, adminApiKey: operator, consoleReadKey: reader } = config;
   const samples = startSamples(time, sources.feeds);
   const missing = missingForIssuing(config);
   let attempts = 0;
@@ -147,17 +136,14 @@ function startConsole(
     attempts++;
     if (outcome === 'delivered') samples.delivered();
   });
-  const facts = {
-    domain: config.domain,
-    chainId: network.chainId,
-    registry: config.tokenRegistryAddress,
-    issuer: config.issuerKey?.controller,
-    signingKeyId: config.signingKeys?.key.id,
-  };
   return {
     validate: checking.validate,
     progress: answers.progress,
-    sessions: createSessions({ operator: adminApiKey, reader }, facts, { clock: time, randomBytes }),
+    sessions: createSessions(
+      { operator, reader },
+      [config.domain, network.chainId, config.tokenRegistryAddress],
+      { clock: time, sealingKey, accessKeys },
+    ),
     overview: createOverview({
       time,
       currency: network.currency,

@@ -10,15 +10,13 @@ const MOST_ACCOUNTS = 100;
 
 /** The facts that do not change while the service runs. A local node is asked for its accounts. */
 export async function factsOf(
-  config: Pick<Config, 'network' | 'mintConfirmations' | 'tokenRegistryAddress' | 'issuerKey'>,
+  config: Pick<Config, 'network' | 'mintConfirmations'>,
   canIssue: boolean,
   client: Pick<Chain, 'send'>,
 ): Promise<Facts> {
-  const { name, chainId, currency, local: isLocal, explorerUrl = null } = config.network;
+  const { name, local: isLocal } = config.network;
   return {
-    network: { name, chainId, currency, isLocal, explorerUrl },
-    registry: config.tokenRegistryAddress ?? null,
-    issuer: config.issuerKey?.controller ?? null,
+    network: { name, isLocal },
     confirmations: config.mintConfirmations,
     canIssue,
     accounts: isLocal ? await accountsOf(client) : [],

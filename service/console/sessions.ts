@@ -1,146 +1,112 @@
-import { createHash, createHmac, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import type { AccessKeys, Holder } from '../access/access-keys';
+import { orUndefined } from '../base/errors';
+import { seal, unseal } from '../base/seal';
 import type { Clock } from '../base/time';
-import type { LogIn, Role } from './views';
+import type { LogIn, Role, Session } from './views';
 
 /** Sessions of the console. They are in their cookies: this process keeps only those that were ended. */
 export interface Sessions {
   /** Cookies do not tell the ports of a host apart: the name tells its services apart. */
   readonly cookieName: string;
   /** `cookie`: the value that the browser keeps. Undefined: the key or the link is wrong. */
-  logIn(proof: LogIn): { session: TokenFacts; cookie: string } | undefined;
+  logIn(proof: LogIn): Promise<{ session: PageSession; cookie: string } | undefined>;
   /** A token of a link that logs an operator in once. */
   newLink(): string;
   /** Undefined: the session has ended, or never began. */
-  find(cookie: string): TokenFacts | undefined;
+  find(cookie: string): Promise<PageSession | undefined>;
   /** Ends a session in this process. */
-  end(session: TokenFacts): void;
+  end(cookie: string): void;
 }
 
-/** How long a session lasts. */
-export const SESSION_MS = 12 * 3_600_000;
+/** A session, and the holder of the key with a scope that it began with. */
+export type PageSession = Omit<Session, 'holder'> & { holder?: Holder };
+
+/** The content of a token. `key`: that of a holder. */
+type Sealed = Pick<Session, 'role' | 'expiresAt'> & { key?: string };
+
+/** How long a session lasts: that of a holder until the key ends, and a day at most, as that of a wallet. */
+const SESSION_MS = 12 * 3_600_000;
+const LONGEST_OF_HOLDER_MS = 24 * 3_600_000;
 const LINK_MS = 15 * 60_000;
 
-/** Public facts that tell a service from others, and that all its processes have. */
-export interface ServiceFacts {
-  domain: string | undefined;
-  chainId: number;
-  registry: string | undefined;
-  issuer: string | undefined;
-  /** The id of the key that signs webhooks. */
-  signingKeyId: string | undefined;
+const ROLES = ['operator', 'reader', 'holder'] as const satisfies Role[];
+
+/** The key that logs in to a role. Undefined: nobody can. Holders have keys of their own. */
+export type ConsoleKeys = Readonly<Partial<Record<Role, string | undefined>>>;
+
+interface SessionParts {
+  clock: Clock;
+  sealingKey: Uint8Array;
+  accessKeys: Pick<AccessKeys, 'find'>;
 }
-
-/** @param facts not the keys: a name that follows from a key would let anybody test guesses of it. */
-export function createSessions(
-  keys: ConsoleKeys,
-  facts: ServiceFacts,
-  { clock, randomBytes }: { clock: Clock; randomBytes: (size: number) => Buffer },
-): Sessions {
-  const { domain, chainId, registry, issuer, signingKeyId } = facts;
-  const named = JSON.stringify([domain, chainId, registry?.toLowerCase(), issuer, signingKeyId]);
-  const cookieName = `console-${createHash('sha256').update(named).digest('hex').slice(0, 12)}`;
-  const sessionTokens = createTokenSigner(keys, 'session');
-  const linkTokens = createTokenSigner(keys, 'link');
-  /** Ids of links that were used and of sessions that were ended, with the time when they expire. */
-  const spent = new Map<string, number>();
-
-  function spend({ id, expiresAt }: TokenFacts): void {
-    for (const [one, until] of spent) if (until <= clock.now()) spent.delete(one);
-    spent.set(id, expiresAt);
-  }
-
-  function isValid(facts: TokenFacts | undefined): facts is TokenFacts {
-    return facts !== undefined && facts.expiresAt > clock.now() && !spent.has(facts.id);
-  }
-
-  function begin(role: Role): { session: TokenFacts; cookie: string } {
-    const session = { role, expiresAt: clock.now() + SESSION_MS, id: newTokenId(randomBytes) };
-    return { session, cookie: sessionTokens.sign(session) };
-  }
-
-  return {
-    cookieName,
-    logIn(proof) {
-      if ('link' in proof) {
-        const link = linkTokens.read(proof.link);
-        if (!isValid(link)) return undefined;
-        spend(link);
-        return begin(link.role);
-      }
-      const role = roleOf(proof.key, keys);
-      return role && begin(role);
-    },
-    newLink: () =>
-      linkTokens.sign({ role: 'operator', expiresAt: clock.now() + LINK_MS, id: newTokenId(randomBytes) }),
-    find(cookie) {
-      const session = sessionTokens.read(cookie);
-      return isValid(session) ? session : undefined;
-    },
-    end: spend,
-  };
-}
-
-function roleOf(key: string, keys: ConsoleKeys): Role | undefined {
-  return ROLES.find((role) => isSame(key, keys[role] ?? '') && keys[role] !== undefined);
-}
-
-/** Compares secrets. It takes the same time for every wrong one. */
-export function isSame(given: string, right: string): boolean {
-  const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return timingSafeEqual(sha256(given), sha256(right));
-}
-
-/** The content of a token. It is used for the cookie of a session, and for a link that logs in once. */
-export interface TokenFacts {
-  role: Role;
-  /** Epoch milliseconds. */
-  expiresAt: number;
-  /** Tells tokens apart. */
-  id: string;
-}
-
-const ROLES = ['operator', 'reader'] as const satisfies Role[];
-
-/** The key that logs in to each role. Undefined: nobody can. */
-export type ConsoleKeys = Readonly<Record<Role, string | undefined>>;
-
-const KEY_BYTES = 32;
-const ID_BYTES = 16;
-const FORM = /^(operator|reader)\.(\d{1,15})\.([\w-]{22})\.([\w-]{43})$/;
 
 /**
- * Creates a signer. Its keys follow from those of the service, so that sessions outlast a restart and hold in
- * every process; a changed key ends those of its role. A reader's tokens follow from the reader's
- * key alone: they let nobody test guesses of the admin's. A token of one use is never valid in the other.
+ * Cookies and links are sealed, so that they outlast a restart and hold in every process. One of a role ends
+ * when the key of the role is changed.
+ *
+ * @param service tells a service from others that share its database.
+ * @param sealingKey 32 random bytes, which all processes have: nobody else can test guesses of keys.
  */
-function createTokenSigner(secrets: ConsoleKeys, use: 'session' | 'link') {
-  const keys = new Map<string, Buffer>();
-  for (const role of ROLES) {
-    const secret = secrets[role];
-    if (secret === undefined) continue;
-    keys.set(role, Buffer.from(hkdfSync('sha256', secret, '', `console ${use} ${role}`, KEY_BYTES)));
+export function createSessions(
+  keys: ConsoleKeys,
+  service: readonly unknown[],
+  { clock, sealingKey, accessKeys }: SessionParts,
+): Sessions {
+  const name = createHmac('sha256', sealingKey).update(JSON.stringify(service)).digest('hex');
+  /** Links that were used and sessions that were ended, with the time when they expire. */
+  const spent = new Map<string, number>();
+
+  const contextOf = (use: 'session' | 'link', role: Role): string => `console ${use} ${role} ${keys[role]}`;
+
+  function write(use: 'session' | 'link', session: Sealed): string {
+    return seal(sealingKey, Buffer.from(JSON.stringify(session)), contextOf(use, session.role));
   }
-  const macOf = (text: string, key: Buffer): Buffer => createHmac('sha256', key).update(text).digest();
+
+  function read(use: 'session' | 'link', token: string): Sealed | undefined {
+    const [content] = ROLES.flatMap(
+      (role) => orUndefined(() => unseal(sealingKey, token, contextOf(use, role)).toString()) ?? [],
+    );
+    const session = content && (JSON.parse(content) as Sealed);
+    return session && session.expiresAt > clock.now() && !spent.has(token) ? session : undefined;
+  }
+
+  /** The session or link that a token stands for, which has no use any more. */
+  function spend(use: 'session' | 'link', token: string): Sealed | undefined {
+    const found = read(use, token);
+    for (const [one, until] of spent) if (until <= clock.now()) spent.delete(one);
+    if (found) spent.set(token, found.expiresAt);
+    return found;
+  }
+
   return {
-    sign({ role, expiresAt, id }: TokenFacts): string {
-      const key = keys.get(role);
-      if (key === undefined) throw new Error(`There is no key for the role ${role}.`);
-      const text = `${role}.${expiresAt}.${id}`;
-      return `${text}.${macOf(text, key).toString('base64url')}`;
+    cookieName: `console-${name.slice(0, 12)}`,
+    async logIn(proof) {
+      const role =
+        'link' in proof ? spend('link', proof.link)?.role : ROLES.find((one) => isSame(proof.key, keys[one]));
+      const session = role && { role, expiresAt: clock.now() + SESSION_MS };
+      if (session) return { session, cookie: write('session', session) };
+      const key = 'key' in proof ? proof.key : '';
+      const holder = await accessKeys.find(key);
+      if (!holder?.may.includes('read')) return undefined;
+      const expiresAt = Math.min(holder.expiresAt, clock.now() + LONGEST_OF_HOLDER_MS);
+      const ofHolder = { role: 'holder', expiresAt } as const;
+      return { session: { ...ofHolder, holder }, cookie: write('session', { ...ofHolder, key }) };
     },
-    /** Undefined unless the token was signed under the same keys. The time is not checked. */
-    read(token: string): TokenFacts | undefined {
-      const [, role = '', expiresAt = '', id = '', mac = ''] = FORM.exec(token) ?? [];
-      const key = keys.get(role);
-      if (key === undefined) return undefined;
-      const right = macOf(`${role}.${expiresAt}.${id}`, key);
-      const given = Buffer.from(mac, 'base64url');
-      if (given.length !== right.length || !timingSafeEqual(given, right)) return undefined;
-      return { role: role as Role, expiresAt: Number(expiresAt), id };
+    newLink: () => write('link', { role: 'operator', expiresAt: clock.now() + LINK_MS }),
+    async find(cookie) {
+      const sealed = read('session', cookie);
+      if (sealed?.key === undefined) return sealed;
+      const { role, expiresAt, key } = sealed;
+      const holder = await accessKeys.find(key);
+      return holder && { role, expiresAt, holder };
     },
+    end: (cookie) => void spend('session', cookie),
   };
 }
 
-function newTokenId(randomBytes: (size: number) => Buffer): string {
-  return randomBytes(ID_BYTES).toString('base64url');
+/** Compares secrets. It takes the same time for every wrong one. Nothing is the same as no secret. */
+export function isSame(given: string, right: string | undefined): boolean {
+  const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return right !== undefined && timingSafeEqual(sha256(given), sha256(right));
 }

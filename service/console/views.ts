@@ -4,19 +4,25 @@
  * is named. Texts may contain what strangers wrote.
  */
 
+import type { Holder } from '../access/access-keys';
 import type { Confirmations } from '../chain/networks';
 import type { IssuingReport } from '../observability/issuing-report';
 import type { Problem } from '../observability/problems';
 import type { OutboxFigures } from '../outbox/outbox-figures';
 import type { FeedStatus, FollowedFeed, Progress } from '../watcher/feed-status';
 
-/** `operator` (ADMIN_API_KEY) may change things; `reader` (CONSOLE_READ_KEY) only looks. */
-export type Role = 'operator' | 'reader';
+/**
+ * `operator` (ADMIN_API_KEY) may change things; `reader` (CONSOLE_READ_KEY) only looks; `holder` has a key with
+ * a scope.
+ */
+export type Role = 'operator' | 'reader' | 'holder';
 
 /** GET and POST /console/api/session. GET answers 204 if nobody is logged in. */
 export interface Session {
   role: Role;
   expiresAt: number;
+  /** Of a holder. */
+  holder?: Pick<Holder, 'name' | 'may'>;
 }
 
 /** The body of POST /console/api/session: a key, or the token of a link that logs in once. */
@@ -63,10 +69,7 @@ export interface Overview {
 
 /** GET /console/api/facts: what does not change while the service runs. */
 export interface Facts {
-  network: { name: string; chainId: number; currency: string; isLocal: boolean; explorerUrl: string | null };
-  /** The registry in which documents are issued, checksummed; null if none are. */
-  registry: string | null;
-  issuer: string | null;
+  network: { name: string; isLocal: boolean };
   confirmations: Confirmations;
   canIssue: boolean;
   /** Accounts of a local node, for the form. Empty on a public network. */

@@ -58,15 +58,9 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   const { time, apiKey, adminApiKey, answers, registries, subscriptions } = options;
   const consoleParts = adminApiKey === undefined ? undefined : options.console;
   const refuseKey = createKeyRefusal(time);
-  const { keys, consoleReadKey: readKey } = options;
-  const gate = createGate({
-    apiKey,
-    adminApiKey,
-    readKey,
-    keys,
-    sessions: consoleParts?.sessions,
-    refuseKey,
-  });
+  const { keys } = options;
+  const secrets = { issuer: apiKey, admin: adminApiKey, reader: options.consoleReadKey };
+  const gate = createGate({ secrets, keys, sessions: consoleParts?.sessions, refuseKey });
   const operations = createOperationRouter(time, gate, options.pageKey, options.isDatabaseRemoved);
   answerPublished(operations, options);
   const { callersAtOnce = Infinity, waitsAtOnce = Infinity } = options;
@@ -77,7 +71,7 @@ export function createHttpApp(options: HttpAppOptions): Koa<RequestState> {
   if (subscriptions)
     answerSubscriptions(operations, subscriptions, limitCallers(waitsAtOnce, Math.ceil(waitsAtOnce / 2)));
   if (answers) answerQuestions(operations, answers, consoleParts?.overview);
-  if (consoleParts) answerConsole(operations, { ...consoleParts, refuseKey });
+  if (consoleParts) answerConsole(operations, { ...consoleParts, refuseKey, wallets: options.wallets });
   const app = new Koa<RequestState>();
   app.use(requestLog(time, options.lifecycle, options.logger));
   app.use(cors);

@@ -4,7 +4,8 @@ import type { Router } from '@koa/router';
 import type { Context } from 'koa';
 import type { Answers } from '../answers/answers';
 import type { CheckingPool } from '../answers/checking-pool';
-import { SESSION_MS, type Sessions, type TokenFacts } from '../console/sessions';
+import type { WalletLogin } from '../access/wallet-login';
+import type { PageSession, Sessions } from '../console/sessions';
 import type { Facts, LogIn, Overview, Session } from '../console/views';
 import { CONSOLE, pageSession } from './gate';
 import { HttpError } from './errors';
@@ -24,20 +25,26 @@ export interface Console extends Pick<CheckingPool, 'validate'>, Pick<Answers, '
   overview(this: void): Promise<Overview>;
 }
 
-type ConsoleParts = Console & { refuseKey: RefuseKey };
+type ConsoleParts = Console & { refuseKey: RefuseKey; wallets: Pick<WalletLogin, 'place'> | undefined };
 
 /** Answers the console's page, and what is for the page alone: no API for others. */
 export function answerConsole(operations: OperationRouter, parts: ConsoleParts): void {
   const { time, router, answer } = operations;
   answerPage(router);
   answerSessions(operations, parts);
-  answer({ access: 'session', method: 'get', path: `${API}/facts` }, async (ctx) => {
-    ctx.body = await parts.facts();
+  answer({ access: 'session', scope: 'read', method: 'get', path: `${API}/facts` }, async (ctx) => {
+    const facts = await parts.facts();
+    ctx.body = ctx.state.holder ? { ...facts, canIssue: false } : facts;
   });
   const tagged = createTagger();
-  answer({ access: 'session', method: 'get', path: `${API}/overview` }, async (ctx) => {
+  answer({ access: 'session', scope: 'read', method: 'get', path: `${API}/overview` }, async (ctx) => {
     // Each page asks once a second.
     ctx.state.isRoutine = true;
+    // A holder sees nothing of the service, only that it answers.
+    if (ctx.state.holder) {
+      ctx.status = 204;
+      return;
+    }
     const { etag, json } = tagged(await parts.overview());
     ctx.set('ETag', etag);
     // Not `ctx.fresh`: a browser adds `Cache-Control: no-cache` to a request that names an ETag.
@@ -74,39 +81,45 @@ function createTagger(): (overview: Overview) => { etag: string; json: string } 
 
 const KEY_WRONG =
   'The key is wrong, or the link was used or is older than 15 minutes. ' +
-  'Use ADMIN_API_KEY or CONSOLE_READ_KEY, or make a new link.';
+  'Use ADMIN_API_KEY, CONSOLE_READ_KEY, or a key with a scope that may read, or make a new link.';
 
 /** Answers logging in and out, and the links that log in once. */
 function answerSessions(
   { time, router, answer }: OperationRouter,
-  { sessions, refuseKey }: ConsoleParts,
+  { sessions, refuseKey, wallets }: ConsoleParts,
 ): void {
   router.post(SESSION, async (ctx) => {
     // Lets requests of other pages not log in.
-    pageSession(ctx, sessions);
+    await pageSession(ctx, sessions);
     const given = logInOf(await readSmallJson(time, ctx));
-    const loggedIn = sessions.logIn(given);
+    const loggedIn = await sessions.logIn(given);
     if (loggedIn === undefined) {
       const wrong = new HttpError(401, 'CONSOLE_KEY_WRONG', KEY_WRONG);
       // A link is too long to be guessed, so it need not wait.
       throw 'key' in given ? refuseKey(ctx, wrong) : wrong;
     }
-    setCookie(ctx, `${sessions.cookieName}=${loggedIn.cookie}`, SESSION_MS / 1_000);
-    ctx.body = shown(loggedIn.session);
+    const { session, cookie } = loggedIn;
+    setCookie(ctx, `${sessions.cookieName}=${cookie}`, Math.floor((session.expiresAt - time.now()) / 1_000));
+    ctx.body = shown(session);
   });
 
   // The first question of every visitor: without a session it is no error, which a browser would log.
-  router.get(SESSION, (ctx) => {
-    const session = pageSession(ctx, sessions);
+  router.get(SESSION, async (ctx) => {
+    const session = await pageSession(ctx, sessions);
     if (session === undefined) ctx.status = 204;
     else ctx.body = shown(session);
   });
 
-  router.delete(SESSION, (ctx) => {
-    const session = pageSession(ctx, sessions);
-    if (session !== undefined) sessions.end(session);
+  router.delete(SESSION, async (ctx) => {
+    await pageSession(ctx, sessions);
+    sessions.end(ctx.cookies.get(sessions.cookieName) ?? '');
     setCookie(ctx, `${sessions.cookieName}=`, 0);
     ctx.status = 204;
+  });
+
+  // Visitors without a session ask, before their wallet does.
+  router.get(`${API}/wallet-login`, (ctx) => {
+    ctx.body = wallets?.place();
   });
 
   // Programs call it with ADMIN_API_KEY. No page does: a session must not prolong itself. A link operates.
@@ -124,8 +137,8 @@ function setCookie(ctx: Context, cookie: string, maxAgeSeconds: number): void {
   ctx.set('Set-Cookie', `${cookie}; ${attributes}${isHttps ? '; Secure' : ''}`);
 }
 
-function shown({ role, expiresAt }: TokenFacts): Session {
-  return { role, expiresAt };
+function shown({ role, expiresAt, holder }: PageSession): Session {
+  return { role, expiresAt, ...(holder && { holder: { name: holder.name, may: holder.may } }) };
 }
 
 function logInOf({ key, link }: Readonly<Record<string, unknown>>): LogIn {

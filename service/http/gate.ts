@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa';
 import { isAccessKey, type AccessKeys } from '../access/access-keys';
 import { cut, orUndefined } from '../base/errors';
-import { isSame, type Sessions, type TokenFacts } from '../console/sessions';
+import { isSame, type PageSession, type Sessions } from '../console/sessions';
 import { onlyLooks, type Operation } from './description/operation';
 import { HttpError } from './errors';
 import type { AccessState } from './request-log';
@@ -9,10 +9,8 @@ import type { RefuseKey } from './wrong-keys';
 
 /** The keys of the service, and the sessions of its console, if it has one. */
 export interface GateOptions {
-  apiKey: string | undefined;
-  adminApiKey: string | undefined;
-  /** It may read all. */
-  readKey: string | undefined;
+  /** `reader`: it may read all. */
+  secrets: Readonly<Record<KeyRole, string | undefined>>;
   /** The keys that see a part. */
   keys: Pick<AccessKeys, 'find'> | undefined;
   sessions: Sessions | undefined;
@@ -46,8 +44,7 @@ const BEARER = /^bearer +/i;
  * give a role: that of an operator for everything, that of a reader for what only looks, and that of a holder
  * for the operations of a scope. A session that has ended refuses nothing that needs no key.
  */
-export function createGate({ sessions, refuseKey, keys, ...options }: GateOptions): Gate {
-  const secrets = { issuer: options.apiKey, admin: options.adminApiKey, reader: options.readKey };
+export function createGate({ secrets, keys, sessions, refuseKey }: GateOptions): Gate {
   return (operation) => {
     const { access } = operation;
     if (access === 'anyone') return () => Promise.resolve();
@@ -56,7 +53,7 @@ export function createGate({ sessions, refuseKey, keys, ...options }: GateOption
     if (roles.length === 0 && !isOpen && sessions === undefined) return undefined;
 
     async function byKey(ctx: Context, key: string | undefined): Promise<AccessState> {
-      const role = roles.find((one) => isSame(key ?? '', secrets[one] ?? ''));
+      const role = roles.find((one) => isSame(key ?? '', secrets[one]));
       if (role !== undefined) return { role };
       if (isOpen) return {};
       const holder = key !== undefined && roles.length > 0 ? await keys?.find(key) : undefined;
@@ -65,10 +62,12 @@ export function createGate({ sessions, refuseKey, keys, ...options }: GateOption
       throw key !== undefined && wrong.status === 401 ? refuseKey(ctx, wrong) : wrong;
     }
 
-    function bySession(ctx: Context, open: Sessions): AccessState {
-      const session = pageSession(ctx, open);
+    async function bySession(ctx: Context, open: Sessions): Promise<AccessState> {
+      const session = await pageSession(ctx, open);
       if (session === undefined && !isOpen) throw sessionEnded();
-      return session === undefined ? {} : { session, role: session.role };
+      if (session === undefined) return {};
+      const { role, holder } = session;
+      return { session, role, ...(holder && { holder }) };
     }
 
     return async (ctx) => {
@@ -76,7 +75,7 @@ export function createGate({ sessions, refuseKey, keys, ...options }: GateOption
       const key = BEARER.test(given) ? given.replace(BEARER, '') : undefined;
       const isOfPage =
         key === undefined && sessions !== undefined && ctx.cookies.get(sessions.cookieName) !== undefined;
-      const caller = isOfPage ? bySession(ctx, sessions) : await byKey(ctx, key);
+      const caller = await (isOfPage ? bySession(ctx, sessions) : byKey(ctx, key));
       expectAllowed(caller, operation);
       Object.assign(ctx.state, caller);
     };
@@ -91,10 +90,10 @@ function expectAllowed({ role, holder }: AccessState, operation: GatedOperation)
   }
   const { scope } = operation;
   if (holder === undefined || (scope !== undefined && holder.may.includes(scope))) return;
-  const may = `it may ${holder.may.join(' and ')}`;
-  const message =
+  const needed =
     scope === undefined ? 'It is not for keys with a scope.' : `It needs a key that may ${scope}.`;
-  throw new HttpError(403, 'KEY_MAY_NOT', `Your key may not do this: ${may}. ${message}`);
+  const message = `Your key may not do this: it may ${holder.may.join(' and ')}. ${needed}`;
+  throw new HttpError(403, 'KEY_MAY_NOT', message);
 }
 
 function refusal(ctx: Context, access: Access, roles: readonly KeyRole[], key = ''): HttpError {
@@ -118,7 +117,7 @@ function sessionEnded(): HttpError {
  *
  * @throws HttpError CONSOLE_ORIGIN_WRONG. Pages on other ports of the host have the cookie, too.
  */
-export function pageSession(ctx: Context, sessions: Sessions): TokenFacts | undefined {
+export async function pageSession(ctx: Context, sessions: Sessions): Promise<PageSession | undefined> {
   ctx.set(CONSOLE_HEADERS);
   const isReading = ctx.method === 'GET' || ctx.method === 'HEAD';
   if (!['', 'same-origin', 'none'].includes(ctx.get('Sec-Fetch-Site'))) {

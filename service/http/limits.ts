@@ -1,9 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Context, Middleware } from 'koa';
-import { BusyError, CallerLeftError } from '../base/errors';
+import { BusyError, CallerLeftError, TooOftenError } from '../base/errors';
 import { createSemaphore, type SemaphoreOptions } from '../base/semaphore';
 import type { Time } from '../base/time';
-import { HttpError } from './errors';
 import type { RequestState } from './request-log';
 import { aborted, type LeastRate, mostBytes, SMALL_BYTES } from './read-body';
 import { networkOf } from './wrong-keys';
@@ -57,7 +56,7 @@ export function limitBodies(time: Time, options: BodyLimitsOptions = {}): Permit
   };
 }
 
-const RETRY_AFTER_S = 10;
+const RETRY_AFTER_MS = 10_000;
 
 /** Lets a request wait for its answer, or refuses it. */
 export type LimitCaller = (ctx: CallerContext) => void;
@@ -76,13 +75,12 @@ export function limitCallers(most: number, mostOfOne = most): LimitCaller {
     const { res, req, state } = ctx;
     state.left.throwIfAborted();
     if (callers.size >= most)
-      throw new BusyError('Too many requests wait: send it again later.', RETRY_AFTER_S * 1_000);
+      throw new BusyError('Too many requests wait: send it again later.', RETRY_AFTER_MS);
     // Anybody can be a holder who has a wallet: all of them together are one caller.
     const caller = state.role === 'holder' ? 'holders' : `${networkOf(req)} ${state.role}`;
     if ([...callers.values()].filter((other) => other === caller).length >= mostOfOne) {
-      ctx.set('Retry-After', String(RETRY_AFTER_S));
       const message = `${mostOfOne} requests of this caller wait already: send it again later.`;
-      throw new HttpError(429, 'WAITS_TOO_MANY', message);
+      throw new TooOftenError('WAITS_TOO_MANY', message, { retryAfterMs: RETRY_AFTER_MS });
     }
     callers.set(res, caller);
     // The connection may end before the answer is sent: the document may be issued all the same.

@@ -3,8 +3,7 @@ import { Router, type RouterContext } from '@koa/router';
 import type { Context } from 'koa';
 import type * as z from 'zod';
 import type { JsonParts } from '../answers/checking-pool';
-import type { Holder } from '../access/access-keys';
-import { cut, orUndefined } from '../base/errors';
+import { cut, orUndefined, UnavailableError } from '../base/errors';
 import { seal, unseal } from '../base/seal';
 import type { Time } from '../base/time';
 import type { JsonObject } from '../issuance/credential';
@@ -27,29 +26,12 @@ interface QueryState<Query> {
   query: Query;
   /** The parameters as the request has them, without empty ones. */
   givenQuery: Readonly<Record<string, string>>;
-  /** How the caller sees the position of a page. */
-  pages: Pages;
+  /** The position of a page, as the caller sees it. */
+  sealed(this: void, position: unknown): string;
 }
 
-/** Positions of pages as texts. */
-interface Pages {
-  write(this: void, position: string): string;
-  /** @throws Error for a text that was not written for the caller. */
-  read(this: void, text: string): string;
-}
-
-const PLAIN: Pages = { write: (position) => position, read: (text) => text };
-
-/** Positions count the events and deliveries of all: a holder sees them sealed. */
-function sealedPages(key: Uint8Array, { owner }: Holder): Pages {
-  return {
-    write: (position) => seal(key, Buffer.from(position.padEnd(PAGE_CHARACTERS)), `pages ${owner}`),
-    read: (text) => unseal(key, text, `pages ${owner}`).toString().trim(),
-  };
-}
-
-/** Two keys of rows, or the id of a subscription. */
-const PAGE_CHARACTERS = 40;
+/** Positions of one length say little: the keys of two rows, or the id of a subscription, in JSON. */
+const POSITION_CHARACTERS = 64;
 
 /** The state of a request when it reaches the route of its operation. */
 type StateOf<Routed extends RoutedOperation> = RequestState &
@@ -94,12 +76,16 @@ export function createOperationRouter(
         // Keeps an answer that not everybody may see out of caches.
         if (access !== 'anyone' && access !== 'issuer if set') ctx.set(FOR_THE_CALLER);
         await check(ctx);
-        const holder = (ctx.state as RequestState).holder;
+        const { holder } = ctx.state as RequestState;
         const isPaged = operation.answers?.[200]?.headers?.Link !== undefined;
-        const pages = isPaged && holder ? sealedPages(pageKey, holder) : PLAIN;
-        if (query) Object.assign(ctx.state, { ...checkedQuery(query, ctx, pages), pages });
+        // A position counts the events and deliveries of all: no caller reads it, or uses that of another.
+        const context = `pages of ${path} for ${holder?.owner ?? 'all'}`;
+        const opened = (text: string): string => (isPaged ? unseal(pageKey, text, context).toString() : text);
+        const sealed = (position: unknown): string =>
+          seal(pageKey, Buffer.from(JSON.stringify(position).padEnd(POSITION_CHARACTERS)), context);
+        if (query) Object.assign(ctx.state, { ...checkedQuery(query, ctx, opened), sealed });
         if (body?.kind === 'small') ctx.state.body = await readSmallJson(time, ctx);
-        if (!onlyLooks(operation) && isDatabaseRemoved()) throw databaseRemoved(ctx);
+        if (!onlyLooks(operation) && isDatabaseRemoved()) throw databaseRemoved();
         await route(ctx);
         // The key may have ended during a long wait.
         if (holder && onlyLooks(operation)) await check(ctx);
@@ -111,20 +97,19 @@ export function createOperationRouter(
 /** Headers of an answer that depends on who asks. */
 const FOR_THE_CALLER = { 'Cache-Control': 'private, no-store', Vary: 'Authorization, Cookie' };
 
-/** Seconds in `Retry-After` after which an operator may have restored the database. */
-const RESTORED_AFTER_S = '60';
+/** An operator may have restored the database by then. */
+const RESTORED_AFTER_MS = 60_000;
 
-function databaseRemoved(ctx: Context): HttpError {
-  ctx.set('Retry-After', RESTORED_AFTER_S);
+function databaseRemoved(): UnavailableError {
   const message = 'The database was removed, so nothing is stored until the operator has restored it.';
-  return new HttpError(503, 'DATABASE_REMOVED', message);
+  return new UnavailableError('DATABASE_REMOVED', message, { retryAfterMs: RESTORED_AFTER_MS });
 }
 
 /** Checks the parameters of a query, and refuses unknown ones. @throws HttpError QUERY_INVALID */
-function checkedQuery(schema: z.ZodObject, ctx: Context, pages: Pages): Omit<QueryState<unknown>, 'pages'> {
+function checkedQuery(schema: z.ZodObject, ctx: Context, opened: (after: string) => string) {
   const givenQuery = namedParameters(ctx, Object.keys(schema.shape));
   const { after } = givenQuery;
-  const position = after === undefined ? undefined : orUndefined(() => pages.read(after));
+  const position = after === undefined ? undefined : orUndefined(() => opened(after));
   if (after !== undefined && position === undefined)
     throw wrongQuery('after', 'must be taken from the header Link of a page of yours');
   const { data: query, error } = schema.safeParse({ ...givenQuery, ...(after && { after: position }) });
@@ -155,10 +140,10 @@ export function wrongQuery(name: string, problem: string): HttpError {
 /** Names the next page (RFC 8288), which has the other parameters of this one. */
 export function linkNextPage(
   ctx: Context & { state: QueryState<{ limit: number }> },
-  position: string,
+  position: unknown,
 ): void {
-  const { query, givenQuery, pages } = ctx.state;
-  const after = pages.write(position);
+  const { query, givenQuery, sealed } = ctx.state;
+  const after = sealed(position);
   const parameters = new URLSearchParams({ ...givenQuery, after, limit: String(query.limit) });
   ctx.set('Link', `<${ctx.path}?${parameters.toString()}>; rel="next"`);
 }

@@ -7,8 +7,7 @@ import type { Lifecycle } from '../base/lifecycle';
 import type { Logger } from '../base/logger';
 import type { Time } from '../base/time';
 import { beginSpan, callersTrace, endSpan, parseTraceparent, traceIdOf } from '../base/trace';
-import type { TokenFacts } from '../console/sessions';
-import type { Role } from '../console/views';
+import type { Role, Session } from '../console/views';
 
 /**
  * Header of every answer with a status of 400 or above: a stable code of docs/error-codes.md. It tells a
@@ -23,11 +22,11 @@ const ACCEPTABLE_REQUEST_ID = /^[\w.:-]{1,128}$/;
 /** State that the gate sets for the routes. */
 export interface AccessState {
   /** The key that the caller has, or the role of its session. Absent: the operation needs neither. */
-  role?: 'issuer' | 'admin' | 'holder' | Role;
+  role?: 'issuer' | 'admin' | Role;
   /** The holder of a key with a scope. */
   holder?: Holder;
   /** The session of a page, if the request has no key. */
-  session?: TokenFacts;
+  session?: Session;
 }
 
 /** State that the middleware sets for later ones. */

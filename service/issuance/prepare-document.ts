@@ -10,7 +10,7 @@ import {
 import { cut, RequestError } from '../base/errors';
 import type { IssuerKey } from '../config/key-settings';
 import { refusedMint } from '../registry/refused-mint';
-import { parseCreateRequest, type CreateRequest } from './create-request';
+import { parseCreateRequest } from './create-request';
 import { createDocumentLoader } from './document-loader';
 import { encryptRemark } from './remarks';
 import { createCredentialSigner, type SignCredential } from './sign';
@@ -46,7 +46,7 @@ const LONGEST_SIMULATED_REMARK = 1_000;
  */
 export interface PreparationSettings extends Omit<
   CredentialInput,
-  'id' | 'issuedAt' | 'documentType' | keyof CreateRequest
+  'id' | 'issuedAt' | 'documentType' | 'credentialSubject'
 > {
   issuerKey: IssuerKey;
 }
@@ -61,10 +61,16 @@ export function createDocumentPreparer(settings: PreparationSettings): PrepareDo
   // Each document gets its error.
   signer.catch(() => undefined);
   return async ({ documentType, body, uuid, issuedAt }) => {
-    const { owner, holder, remarks, ...stated } = parseCreateRequest(body);
+    const { credentialSubject, owner, holder, remarks } = parseCreateRequest(body);
     const created = new Date(issuedAt);
     const id = credentialIdOf(uuid);
-    const credential = buildCredential({ ...settings, ...stated, id, issuedAt: created, documentType });
+    const credential = buildCredential({
+      ...settings,
+      id,
+      issuedAt: created,
+      documentType,
+      credentialSubject,
+    });
     refuseUnsignable(credential);
     // Fails like the contract, whose limit is 120 bytes: simulating megabytes takes a node half a minute.
     if ((remarks ?? '').length > LONGEST_SIMULATED_REMARK) throw refusedMint('RemarkLengthExceeded');
@@ -76,7 +82,7 @@ export function createDocumentPreparer(settings: PreparationSettings): PrepareDo
       owner,
       holder,
       remark: encryptRemark(remarks, id),
-      blNumber: numberOf(stated.credentialSubject),
+      blNumber: numberOf(credentialSubject),
       document: new TextEncoder().encode(JSON.stringify(signed)),
     };
   };

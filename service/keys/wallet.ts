@@ -64,14 +64,22 @@ function localSigner(key: Uint8Array): Wallet {
     const { signature, recoveryId } = signRecoverable(getBytes(digest), key);
     return Signature.from(concat([signature, toBeHex(FIRST_V + recoveryId)]));
   };
+  return signerOfDigests(addressOf(point), signDigest);
+}
+
+/** Signs transactions and texts by their hashes. */
+function signerOfDigests(
+  address: string,
+  signDigest: (digest: string) => Signature | Promise<Signature>,
+): Wallet {
   return {
-    address: addressOf(point),
+    address,
     async sign(fields) {
       const transaction = Transaction.from(fields);
-      transaction.signature = signDigest(transaction.unsignedHash);
+      transaction.signature = await signDigest(transaction.unsignedHash);
       return transaction.serialized;
     },
-    signMessage: async (text) => signDigest(hashMessage(text)).serialized,
+    signMessage: async (text) => (await signDigest(hashMessage(text))).serialized,
   };
 }
 
@@ -218,12 +226,6 @@ function moduleWallet(time: Time, { module, label, address }: ModuleWalletKey, l
     return signature;
   }
 
-  async function sign(fields: TransactionFields): Promise<string> {
-    const transaction = Transaction.from(fields);
-    transaction.signature = await signDigest(transaction.unsignedHash);
-    return transaction.serialized;
-  }
-
   async function check(): Promise<void> {
     const { publicKey } = await ask({ kind: 'describe', ...key });
     if (addressOf(publicKey) !== address) throw anotherKey('SIGNER_REFUSED', `"${label}" of the module is`);
@@ -234,12 +236,7 @@ function moduleWallet(time: Time, { module, label, address }: ModuleWalletKey, l
     return signerError(code, `${subject} another key than that of WALLET_ADDRESS (${address})`, remedy);
   }
 
-  return {
-    address,
-    remote,
-    sign: (fields) => remote.follow(sign(fields)),
-    signMessage: async (text) => (await remote.follow(signDigest(hashMessage(text)))).serialized,
-  };
+  return { ...signerOfDigests(address, (digest) => remote.follow(signDigest(digest))), remote };
 }
 
 /**

@@ -3,7 +3,15 @@ import { inBatches } from '../database/batches';
 import type { Schema } from '../database/schema';
 import { channelKeysOf } from './channels';
 import { findDeliveredFeeds, registryOfFeed } from './feeds';
-import { bytesOfId, HIGHEST_KEY, idOf, idOfBytes, waitingDeliveries } from './stored-events';
+import {
+  ANNOUNCED_BODY,
+  bytesOfId,
+  HIGHEST_KEY,
+  idOf,
+  idOfBytes,
+  waitingDeliveries,
+  type JudgedEvent,
+} from './stored-events';
 
 /**
  * Where an event is in a subscription:
@@ -43,13 +51,10 @@ export interface Delivery {
 }
 
 /** A stored event with its deliveries. */
-export interface StoredEvent {
+export interface StoredEvent extends JudgedEvent {
   /** Its key. */
   id: number;
   eventId: string;
-  type: string;
-  /** The bytes that are sent, as text. */
-  body: string;
   /** Chain id and address. */
   registry: string;
   /** Name of the feed. */
@@ -84,7 +89,7 @@ export async function deliveriesOfEvent(db: Kysely<Schema>, eventId: string): Pr
 }
 
 /** Selects events of the current feed of each registry. Undefined: all. */
-interface EventsWanted {
+export interface EventsWanted {
   /** Address, or chain id and address. */
   registry?: string | undefined;
   /** In decimals. */
@@ -112,14 +117,15 @@ export async function listEvents(
   });
   const events = await withDeliveries(db, rows.slice(0, limit));
   return {
-    events: own ? events.map((event) => withDeliveriesOf(own, event)) : events,
+    events: events.map((event) => withDeliveriesOf(own, event)),
     next: limit === undefined ? undefined : rows[limit]?.id,
   };
 }
 
-/** The event with the deliveries to some subscriptions alone. */
-export function withDeliveriesOf(own: readonly string[], event: StoredEvent): StoredEvent {
-  return { ...event, deliveries: event.deliveries.filter(({ subscription }) => own.includes(subscription)) };
+/** The event with the deliveries to some subscriptions alone. Undefined: with all. */
+export function withDeliveriesOf(own: readonly string[] | undefined, event: StoredEvent): StoredEvent {
+  const isOwn = ({ subscription }: Delivery): boolean => own?.includes(subscription) ?? true;
+  return { ...event, deliveries: event.deliveries.filter(isOwn) };
 }
 
 /** Selects the keys of the events that were enqueued for channels. */
@@ -131,11 +137,6 @@ function enqueuedFor(db: Kysely<Schema>, channels: readonly number[]): Expressio
 export interface Place {
   event: number;
   channel: number;
-}
-
-/** Whether a page may end there. PostgreSQL refuses larger numbers. */
-export function isPlace({ event, channel }: Place): boolean {
-  return event <= HIGHEST_KEY && channel <= HIGHEST_KEY;
 }
 
 /** Selects deliveries. Undefined: all. Those of orphaned events are left out. */
@@ -294,6 +295,7 @@ function selectEvents(db: Kysely<Schema>) {
       .select(['events.id', 'events.token', 'events.event_id', 'events.type', 'events.orphaned_at'])
       .select(['events.block_number as blockNumber', 'tokens.token_id as tokenId', 'events.body'])
       .select(['feeds.id as feedId', 'feeds.feed', 'events.recorded_at as recordedAt', 'events.trace'])
+      .select(ANNOUNCED_BODY.as('announced'))
   );
 }
 

@@ -2,9 +2,10 @@ import type { Kysely } from 'kysely';
 import { CursorExpiredError, RequestError } from '../base/errors';
 import type { RegistryName } from '../base/registry-name';
 import type { Schema } from '../database/schema';
-import { RETRACTED_TYPE, sourceOf, type CloudEvent } from '../events/cloud-event';
+import { sourceOf, type CloudEvent } from '../events/cloud-event';
 import type { EventRules } from '../events/select-events';
 import { registryOfFeed } from './feeds';
+import { ANNOUNCED_BODY, judgedBody, type JudgedEvent } from './stored-events';
 import type { Cursors, StreamPlace } from './stream-cursor';
 
 /**
@@ -165,7 +166,7 @@ function expectKept(cursors: Cursors, place: StreamPlace, streams: readonly Stre
   throw new CursorExpiredError(cursors.write({ positions, turn: place.turn }));
 }
 
-/** Reads rows of a stream up to its end as it was read, each retraction with the body of its event. */
+/** Reads rows of a stream up to its end as it was read. */
 function rowsAfter(
   db: Kysely<Schema>,
   { feed, last }: Stream,
@@ -175,8 +176,7 @@ function rowsAfter(
 ) {
   return db
     .selectFrom('events')
-    .leftJoin('events as originals', 'originals.id', 'events.original')
-    .select(['events.position', 'events.type', 'events.body', 'originals.body as original'])
+    .select(['events.position', 'events.type', 'events.body', ANNOUNCED_BODY.as('announced')])
     .where('events.feed', '=', feed)
     .where('events.position', '>', position)
     .where('events.position', '<=', last)
@@ -186,11 +186,8 @@ function rowsAfter(
     .execute();
 }
 
-/** A retraction is for those who want its event. If that was purged, it is for all who may see everything. */
-function isWanted(
-  { type, body, original }: { type: string; body: string; original: string | null },
-  { wants, isScoped }: EventRules,
-): boolean {
-  const judged = type === RETRACTED_TYPE ? original : body;
-  return judged === null ? !isScoped : wants(JSON.parse(judged) as CloudEvent);
+/** A retraction is for those who want its event. If nothing of that is kept, for all who see everything. */
+function isWanted(row: JudgedEvent, { wants, isScoped }: EventRules): boolean {
+  const body = judgedBody(row);
+  return body === null ? !isScoped : wants(JSON.parse(body) as CloudEvent);
 }

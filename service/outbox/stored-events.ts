@@ -5,7 +5,7 @@ import { traceOfEvent } from '../base/trace';
 import { inBatches } from '../database/batches';
 import { compiled } from '../database/compiled';
 import type { DeliveriesTable, EventsTable, QueuesTable, Schema } from '../database/schema';
-import type { CloudEvent } from '../events/cloud-event';
+import { RETRACTED_TYPE, type CloudEvent } from '../events/cloud-event';
 import type { RegistryEvent } from '../registry/registry-event';
 
 /** The 16 bytes of an event's id, as they are stored. None for a text that is no UUID: no event has it. */
@@ -283,4 +283,22 @@ export async function forgetLetters(
   await inBatches(events, (some) =>
     db.deleteFrom('dead_letters').where('channel', '=', channel).where('event', 'in', some).execute(),
   );
+}
+
+/** An event, as far as rules judge it. */
+export interface JudgedEvent {
+  type: string;
+  body: string;
+  /** Of a retraction: the body of its event. Null if nothing of that is kept. */
+  announced: string | null;
+}
+
+/** If the event of a retraction was purged, it was mined again, and its other announcement says the same. */
+export const ANNOUNCED_BODY = sql<string | null>`case when events.type = ${RETRACTED_TYPE} then
+  (select announced.body from events announced where announced.type <> ${RETRACTED_TYPE}
+    and (announced.id = events.original or announced.original = events.original) limit 1) end`;
+
+/** The body by which it is decided who wants an event, or may see it. */
+export function judgedBody({ type, body, announced }: JudgedEvent): string | null {
+  return type === RETRACTED_TYPE ? announced : body;
 }

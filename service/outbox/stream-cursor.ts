@@ -18,7 +18,7 @@ export interface StreamPlace {
  * Writes places as texts, and reads them back. The texts say nothing to others, also not how many events of
  * others there are, and only those that were written here are read: the key is kept in the database.
  *
- * A feed takes 2 to 10 bytes, and usually 4: 1,000 feeds fit into 14 KB of text, and usually into 6 KB.
+ * 1,000 feeds fit into 11 KB of text.
  */
 export interface Cursors {
   write(place: StreamPlace): string;
@@ -26,11 +26,12 @@ export interface Cursors {
   read(text: string): StreamPlace | undefined;
 }
 
-const CONTEXT = 'events';
+const CONTEXT = 'places';
+/** A feed's key has 24 bits, and its position 40. */
+const ENTRY_BYTES = 8;
+const POSITION_BITS = 40;
 /** A cursor has a multiple of so many bytes: its length says little. */
 const BLOCK_BYTES = 64;
-/** A digit that more would follow: it belongs to no number. */
-const PADDING = 0x80;
 
 /** The key of all that clients keep, and cannot read. All processes have it. */
 export async function readCursorKey(db: Kysely<Schema>): Promise<Uint8Array> {
@@ -42,48 +43,27 @@ export async function readCursors(db: Kysely<Schema>): Promise<Cursors> {
   const key = await readCursorKey(db);
   return {
     write({ positions, turn }) {
-      const numbers = [turn];
-      let before = 0;
-      for (const [feed, position] of positions) {
-        if (position === 0) continue;
-        numbers.push(feed - before, position);
-        before = feed;
+      const entries = [[turn, 0] as const, ...positions];
+      const blocks = Math.ceil((entries.length * ENTRY_BYTES) / BLOCK_BYTES);
+      const content = Buffer.alloc(blocks * BLOCK_BYTES);
+      for (const [index, [feed, position]] of entries.entries()) {
+        const entry = (BigInt(feed) << BigInt(POSITION_BITS)) + BigInt(position);
+        content.writeBigUInt64BE(entry, index * ENTRY_BYTES);
       }
-      const digits = numbers.flatMap(digitsOf);
-      const blocks = Math.ceil(digits.length / BLOCK_BYTES);
-      const content = new Uint8Array(blocks * BLOCK_BYTES).fill(PADDING);
-      content.set(digits);
       return seal(key, content, CONTEXT);
     },
     read(text) {
       const content = orUndefined(() => unseal(key, text, CONTEXT));
       if (content === undefined) return undefined;
-      const [turn = 0, ...numbers] = numbersIn(content);
-      const positions = new Map<number, number>();
-      let feed = 0;
-      for (let index = 0; index < numbers.length; index += 2)
-        positions.set((feed += numbers[index] ?? 0), numbers[index + 1] ?? 0);
-      return { positions, turn };
+      const entries: [number, number][] = [];
+      for (let at = 0; at < content.length; at += ENTRY_BYTES) {
+        const entry = content.readBigUInt64BE(at);
+        const position = BigInt.asUintN(POSITION_BITS, entry);
+        entries.push([Number(entry >> BigInt(POSITION_BITS)), Number(position)]);
+      }
+      const [[turn] = [0], ...positions] = entries;
+      // No feed has the key 0.
+      return { positions: new Map(positions.filter(([feed]) => feed > 0)), turn };
     },
   };
-}
-
-/** The number in digits of seven bits, the lowest first. All but the last have the highest bit set. */
-function digitsOf(number: number): number[] {
-  const digits: number[] = [];
-  for (; number >= 0x80; number = Math.floor(number / 0x80)) digits.push((number % 0x80) + 0x80);
-  return [...digits, number];
-}
-
-function numbersIn(bytes: Uint8Array): number[] {
-  const numbers: number[] = [];
-  let [number, factor] = [0, 1];
-  for (const digit of bytes) {
-    number += (digit % 0x80) * factor;
-    factor *= 0x80;
-    if (digit >= 0x80) continue;
-    numbers.push(number);
-    [number, factor] = [0, 1];
-  }
-  return numbers;
 }

@@ -60,7 +60,8 @@ export function sinkRulesOf(
   { allowPrivateSinks, network }: Pick<Config, 'allowPrivateSinks' | 'network'>,
   { scope }: Pick<Selection, 'scope'> = {},
 ): SinkRules {
-  return { allowPrivate: allowPrivateSinks && scope === undefined, allowLoopback: network.local };
+  const isScoped = scope !== undefined;
+  return { allowPrivate: allowPrivateSinks && !isScoped, allowLoopback: network.local, isScoped };
 }
 
 /** The management of all subscriptions. Secrets are shown once, when they are made. */

@@ -138,19 +138,23 @@ export async function addSubscription(
   const columns = columnsOf(subscription, key);
   await db.transaction().execute(async (transaction) => {
     await noteChange(transaction, subscription.id);
-    const { count } = await transaction
-      .selectFrom('subscriptions')
-      .select((eb) => eb.fn.countAll().as('count'))
-      .where('definition', 'is not', null)
-      .executeTakeFirstOrThrow();
-    const isFull = Number(count) >= MOST_SUBSCRIPTIONS;
-    if (isFull || (owner !== undefined && (await hasMost(transaction, owner)))) {
+    const counts = await storedIn(transaction)
+      .clearSelect()
+      .select(['owner', (eb) => eb.fn.countAll().as('count')])
+      .groupBy('owner')
+      .execute();
+    const countOf = (isCounted: (owner: string | null) => boolean): number =>
+      counts.reduce((sum, one) => sum + (isCounted(one.owner) ? Number(one.count) : 0), 0);
+    const mostOfOwner = isWallet(owner) ? MOST_OF_WALLET : MOST_OF_OWNER;
+    const isFull =
+      countOf(() => true) >= MOST_SUBSCRIPTIONS ||
+      (isWallet(owner) && countOf(isWallet) >= MOST_OF_WALLETS) ||
+      (owner !== undefined && countOf((one) => one === owner) >= mostOfOwner);
+    if (isFull) {
       // A holder does not see how many others have.
-      const message =
-        owner === undefined
-          ? `There are ${MOST_SUBSCRIPTIONS} subscriptions already. Delete one first.`
-          : 'There are as many subscriptions as there may be. Delete one first.';
-      throw new RequestError('SUBSCRIPTIONS_TOO_MANY', message);
+      const many =
+        owner === undefined ? `${MOST_SUBSCRIPTIONS} subscriptions` : 'as many subscriptions as there may be';
+      throw new RequestError('SUBSCRIPTIONS_TOO_MANY', `There are ${many} already. Delete one first.`);
     }
     const { id } = await transaction
       .insertInto('subscriptions')
@@ -168,17 +172,8 @@ export async function addSubscription(
   });
 }
 
-async function hasMost(db: Kysely<Schema>, owner: string): Promise<boolean> {
-  const isWallet = owner.startsWith('eip155:');
-  const { length } = await namesOfOwner(db, owner);
-  if (length >= (isWallet ? MOST_OF_WALLET : MOST_OF_OWNER)) return true;
-  if (!isWallet) return false;
-  const { count } = await db
-    .selectFrom('subscriptions')
-    .select((eb) => eb.fn.countAll().as('count'))
-    .where('owner', 'like', 'eip155:%')
-    .executeTakeFirstOrThrow();
-  return Number(count) >= MOST_OF_WALLETS;
+function isWallet(owner: string | null | undefined): boolean {
+  return owner?.startsWith('eip155:') === true;
 }
 
 /** Replaces a subscription, if there is one. */

@@ -327,6 +327,10 @@ describe('the console in a browser', function () {
       return (await fetch(`${devnet.serviceUrl}${path}`, { headers })).status;
     };
     expect([await opens(`/tokens/${tokenId}`), await opens('/keys')]).to.deep.equal([200, 403]);
+    // Another key would take the place of the one that is shown.
+    await tabTo(button, 'Shift+Tab');
+    await press('Enter');
+    expect([await dialog.count(), await typist.getByText(key).count()]).to.deep.equal([0, 1]);
     await tabTo(typist.getByRole('button', { name: 'I have copied it' }));
     await press('Enter');
     await typist.getByText(key).waitFor({ state: 'detached' });

@@ -59,10 +59,12 @@ describe('the API of subscriptions', () => {
     expect(all.headers.get('link')).to.equal(null);
     const most = await api.call('GET', '/subscriptions?limit=100');
     expect(most.body, most.message).to.deep.equal(all.body);
-    const [first = ''] = made;
+    const { headers } = await api.call('GET', '/subscriptions?limit=2');
+    const [, next = ''] = /^<(.*)>/.exec(headers.get('link') ?? '') ?? [];
     for (const id of made) await api.call('DELETE', `/subscriptions/${id}`);
-    const ended = await api.call('GET', `/subscriptions?after=${first}`);
+    const ended = await api.call('GET', next);
     expect(ended).to.include({ status: 400, code: 'QUERY_INVALID' });
+    expect(ended.message).to.contain('it was deleted');
   });
 
   it('refuses requests without the key, of wrong form or to unknown subscriptions', async () => {
@@ -136,7 +138,7 @@ describe('the API of subscriptions', () => {
     const noPage = ['limit=0', 'limit=101', 'limit=x', 'limit=1&limit=2', 'after=nobody', 'after=%00', 'x=1'];
     for (const query of noPage)
       expect(await refused('GET', `/subscriptions?${query}`)).to.match(/^400 QUERY_INVALID/);
-    const noPlace = ['1', '%00', '1.99999999999.1', '2147483648.1.1', '1.1.-1', '1.1.9007199254740992'];
+    const noPlace = ['1', '%00', '1.1', 'AAAA'];
     for (const query of ['state=sent', 'token=x', 'x=', ...noPlace.map((place) => `after=${place}`)])
       expect(await refused('GET', `/subscriptions/default/deliveries?${query}`)).to.match(
         /^400 QUERY_INVALID/,

@@ -60,8 +60,6 @@ describeOnEngines(
         expect(listed.flat().map(({ tokenId }) => tokenId)).to.deep.equal(newestFirst);
         for (const page of listed) expect(page.length).to.be.at.most(limit);
       }
-      expect(await pages('?after=1.'), 'behind the last').to.deep.equal([[]]);
-      expect(await tokensOf('?after=999999999999999.')).to.have.length(DOCUMENTS);
     });
 
     it('lists documents once that were added at the same time', async () => {
@@ -127,7 +125,6 @@ describeOnEngines(
       '?from=2026-05-01T00:00:00Z': /^The parameter from is not known: leave it out, or write one of state, /,
       '?After=1.': /^The parameter After is not known/,
       '?after=%00': /^The parameter after has the character NUL/,
-      '?after=1000000000000000.': /^The parameter after /,
       '?after=7': /^The parameter after must be taken from the header Link/,
       '?state=mined&state=final': /^The parameter state is there twice/,
     }))

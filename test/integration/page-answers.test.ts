@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { randomBytes } from 'node:crypto';
+import type { Holder } from '../../service/access/access-keys';
 import type { Answers } from '../../service/answers/answers';
 import { createSessions } from '../../service/console/sessions';
 import { openConsolePage, type ConsolePage } from '../helpers/processes/console-page';
@@ -8,6 +8,11 @@ import { startHttpApp, type RunningHttpApp } from '../helpers/processes/http-app
 const KEY = 'the-admin-key-of-the-console-0123456789';
 const BEARER = { Authorization: `Bearer ${KEY}` };
 
+/** Finds the holder of any key with a scope, who has the name of the key. */
+async function find(key: string): Promise<Holder> {
+  return { name: key, owner: key, expiresAt: Infinity, filters: [], may: ['read'] };
+}
+
 describe('the list of deliveries', () => {
   let service: RunningHttpApp;
   let pages: ConsolePage[];
@@ -15,8 +20,8 @@ describe('the list of deliveries', () => {
   let revision: string;
   let failure: Error | undefined;
 
-  const deliveries = async ({ states = ['every'] }: { states?: string[] }) => {
-    asked.push(...states);
+  const deliveries = async ({ states = ['every'] }: { states?: string[] }, holder?: Holder) => {
+    asked.push(...(holder ? [holder.owner] : states));
     await new Promise((resolve) => setImmediate(resolve));
     if (failure) throw failure;
     return { deliveries: [{ id: `${asked.length}` }], next: { event: 28, channel: 3 } };
@@ -24,12 +29,11 @@ describe('the list of deliveries', () => {
 
   beforeEach(async () => {
     [asked, revision, failure] = [[], 'first', undefined];
-    const facts = { domain: undefined, chainId: 1, registry: undefined, issuer: undefined };
-    const sessions = createSessions(
-      { operator: KEY, reader: undefined },
-      { ...facts, signingKeyId: undefined },
-      { clock: Date, randomBytes },
-    );
+    const sessions = createSessions({ operator: KEY, reader: undefined }, [], {
+      clock: Date,
+      sealingKey: new Uint8Array(32),
+      accessKeys: { find },
+    });
     const console = { sessions, overview: async () => ({ revision }) };
     const answers = { deliveries } as unknown as Answers;
     service = await startHttpApp({ adminApiKey: KEY, answers, console: console as never });
@@ -45,7 +49,7 @@ describe('the list of deliveries', () => {
     for (const { status, headers, body } of [...(await all()), ...(await all())]) {
       expect([status, body]).to.deep.equal([200, [{ id: '1' }]]);
       expect(headers.get('Content-Type')).to.match(/^application\/json/);
-      expect(headers.get('Link')).to.match(/^<\/deliveries\?after=28.3&limit=\d+>; rel="next"$/);
+      expect(headers.get('Link')).to.match(/^<\/deliveries\?after=[\w-]{80,}&limit=\d+>; rel="next"$/);
     }
     await all('/deliveries?state=dead');
     expect(asked).to.deep.equal(['every', 'dead']);
@@ -54,6 +58,15 @@ describe('the list of deliveries', () => {
     ).to.deep.equal(new Set(['debug']));
     revision = 'second';
     expect((await all()).map(({ body }) => body)).to.deep.equal([[{ id: '3' }], [{ id: '3' }]]);
+  });
+
+  it('is read for each request of a holder, who sees another part than the next one', async () => {
+    for (const [at, page] of pages.entries()) {
+      await page.logIn(String(at).repeat(36));
+      await page.call('GET', '/deliveries');
+    }
+    await all();
+    expect(asked.map(([first]) => first).sort()).to.deep.equal(['0', '0', '1', '1']);
   });
 
   it('is read for each request with a key', async () => {

@@ -1,9 +1,12 @@
 import { expect } from 'chai';
 import type { ServiceEvent } from '../../client/events';
+import { keepBlocks } from '../../service/outbox/feeds';
+import { systemTime } from '../../service/base/time';
+import { purgeEvents } from '../../service/outbox/purge-events';
 import { VirtualTime } from '../helpers/virtual-time';
 import { describeOnEngines } from '../helpers/database/engines';
 import { emptyOutbox } from '../helpers/database/empty-outbox';
-import { eventIn, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
+import { eventIn, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
 import { eventually } from '../helpers/eventually';
 import { ask, type Answer } from '../helpers/isolation-model/caller';
 import { ADMIN_KEY, startReplica, type Replica } from '../helpers/isolation-model/replica';
@@ -58,6 +61,27 @@ describeOnEngines('a key of a party', (on) => {
     expect(retraction?.type).to.equal('com.service.etr.retracted');
     for (const one of [event, retraction])
       expect((await as('GET', `/events/${one?.id}`)).status, one?.type).to.equal(200);
+  });
+
+  it('shows the retraction of an event that was mined again, and then purged', async () => {
+    await outbox.store(1, [eventOf(1, OWN)]);
+    await outbox.deliverAll();
+    const { cursor } = (await as('GET', '/events/stream?retractions=true')).body as Page;
+    await outbox.rewind(0);
+    await outbox.store(1, [eventIn(1, 7n, eventOf(1, OWN), 'b')], 'b');
+    await outbox.deliverAll();
+    await outbox.store(200, []);
+    await keepBlocks(on.database.db, outbox.feed.id, [], 150);
+    expect(await purgeEvents(systemTime, on.database, SAMPLE_FEED, outbox.now + 1)).to.equal(1);
+    const page = bodiesOf(await as('GET', `/events/stream?retractions=true&after=${cursor}`));
+    expect(page.map(({ type }) => type)).to.deep.equal([
+      'com.service.etr.retracted',
+      'com.service.etr.holder_transfer',
+    ]);
+    for (const one of page) expect((await as('GET', `/events/${one.id}`)).status, one.type).to.equal(200);
+    ({ key } = await make({ parties: [`eip155:31337:${OTHER}`] }));
+    expect(bodiesOf(await as('GET', '/events/stream?retractions=true'))).to.deep.equal([]);
+    for (const one of page) expect((await as('GET', `/events/${one.id}`)).status).to.equal(404);
   });
 
   it('does not show a token that a reorganisation took away', async () => {

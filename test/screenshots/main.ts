@@ -20,9 +20,12 @@ const FILTERED = {
   types: ['com.service.etr.nomination', 'com.service.etr.beneficiary_transfer'],
 };
 
-/** A token with a life, a filtered subscription, a busy minute, and an event that could not be delivered. */
+/** A token with a life, a filtered subscription, a key, a busy minute, and an event that is not delivered. */
 async function prepare(devnet: Devnet): Promise<{ tokenId: string; credential: object; eventId: string }> {
-  await subscribe(devnet);
+  await post(devnet, '/subscriptions', { ...FILTERED, sink: devnet.receiverUrl });
+  const parties = [`eip155:${devnet.chainId}:${devnet.accounts[1]}`];
+  const terms = { scope: { parties }, may: ['read', 'subscribe'], expiresAt: '2099-12-31T23:59:59Z' };
+  await post(devnet, '/keys', { name: 'Bank', ...terms });
   const issued = await devnet.issue(undefined, { owner: 1, remarks: 'shipped on board' });
   const { tokenId, document: credential } = issued;
   await devnet.transferHolder(tokenId, { to: 2, remark: 'for collection' });
@@ -40,11 +43,11 @@ async function prepare(devnet: Devnet): Promise<{ tokenId: string; credential: o
   return { tokenId, credential, eventId: await deadLetter(devnet) };
 }
 
-async function subscribe({ serviceUrl, adminApiKey, receiverUrl }: Devnet): Promise<void> {
-  const body = JSON.stringify({ ...FILTERED, sink: receiverUrl });
+async function post({ serviceUrl, adminApiKey }: Devnet, path: string, content: object): Promise<void> {
+  const body = JSON.stringify(content);
   const headers = { authorization: `Bearer ${adminApiKey}`, 'content-type': 'application/json' };
-  const { status } = await fetch(`${serviceUrl}/subscriptions`, { method: 'POST', headers, body });
-  if (status !== 201) throw new Error(`POST /subscriptions answered ${status}.`);
+  const { status } = await fetch(serviceUrl + path, { method: 'POST', headers, body });
+  if (status !== 201) throw new Error(`POST ${path} answered ${status}.`);
 }
 
 /** Waits for a dead letter, and returns its event. */
@@ -71,6 +74,7 @@ async function take(
     ['deliveries', 'deliveries'],
     ['event', `events/${eventId}`],
     ['subscriptions', 'subscriptions'],
+    ['keys', 'keys'],
     ['verify', 'verify'],
   ] as const) {
     await open(page, hash);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { hrefOf, linkOf, routeOf } from '../../console/frame/route';
+import { hrefOf, linkOf, PAGES, pagesOf, routeOf } from '../../console/frame/route';
 import { problemOfRefusal, problemsByField, WHOLE_FORM, withRequired } from '../../console/issuing/draft';
 import { plotOf, roundedUp } from '../../console/overview/plot-scale';
 import type { RequestProblem } from '../../service/validation/problems';
@@ -20,6 +20,14 @@ describe("pages of the console's page", () => {
       ['#/events', 'overview', '', {}],
     ] as const)
       expect(routeOf(hash), hash).to.deep.equal({ page, id, query });
+  });
+
+  it('shows a holder the pages of what the key may do, and others all', () => {
+    const of = (may: ('read' | 'subscribe')[]) =>
+      pagesOf({ role: 'holder', expiresAt: 1, holder: { name: 'Bank', may } }).map(({ name }) => name);
+    expect(of(['read'])).to.deep.equal(['token', 'deliveries']);
+    expect(of(['read', 'subscribe'])).to.deep.equal(['token', 'deliveries', 'subscriptions']);
+    expect(pagesOf({ role: 'reader', expiresAt: 1 })).to.deep.equal(PAGES);
   });
 
   it('writes a hash that it reads again', () => {

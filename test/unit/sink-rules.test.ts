@@ -90,6 +90,15 @@ describe('sink of a subscription', () => {
     for (const rules of [LOCAL, PRIVATE]) expect(problemOf('https://localhost/', rules)).to.equal(undefined);
   });
 
+  it('of a key with a scope are not told of a setting that the holder cannot change', () => {
+    const rules = { ...PUBLIC, isScoped: true };
+    for (const [sink, reason] of [
+      ['https://10.0.0.1/', "The sink's address 10.0.0.1 is private"],
+      ['https://localhost/', 'Localhost is this machine'],
+    ] as const)
+      expect(problemOf(sink, rules)).to.equal(`/sink is not allowed. ${reason}: use a public one.`);
+  });
+
   it('may not have a user or a password, which the API would show', () => {
     for (const credentials of ['acme', 'acme:pass-of-acme', ':pass-of-acme']) {
       const problem = sinkProblem(`https://${credentials}@subscriber.example/`);

@@ -149,7 +149,8 @@ describe('the log-in of a wallet', () => {
     createWalletLogin({
       ...{ domain: DOMAIN, sealingKey, time: { ...systemTime, now: () => now } },
       keys: { make: () => Promise.reject(new Error('No key is made here.')) },
-      followedOn: () => Promise.resolve(undefined),
+      chainIds: () => [],
+      followedOn: () => undefined,
     });
   const messageWith = (nonce: string): string =>
     loginMessage({ ...WHOLE, ...BARE, address: wallet.address, nonce });
@@ -162,8 +163,9 @@ describe('the log-in of a wallet', () => {
     const problemWith = async (nonce: string, log = wallets()): Promise<string> => {
       const message = messageWith(nonce);
       const signature = await wallet.signMessage(message);
-      const caller = { left: new AbortController().signal, limit: () => undefined };
-      return log.login({ message, signature }, caller).then(() => '', messageOf);
+      return log
+        .login({ message, signature }, 'network', new AbortController().signal)
+        .then(() => '', messageOf);
     };
     const nonce = wallets().makeNonce();
     expect(nonce).to.match(/^[0-9a-z]{50,100}$/);

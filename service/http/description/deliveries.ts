@@ -1,12 +1,12 @@
 import * as z from 'zod';
 import { parsed } from '../../config/setting-types';
 import { parseTokenId } from '../../registry/token-id-forms';
-import { isPlace, type Place } from '../../outbox/deliveries';
+import type { Place } from '../../outbox/deliveries';
 import { DELIVERY, DELIVERY_STATE, EVENT_DETAILS, EVENT_NAMES, TEXT } from '../../answers/views';
 import { DIALECTS } from '../../subscriptions/filter-schema';
 import { SUBSCRIPTION_REQUEST } from '../../subscriptions/subscription';
 import { chapter, json } from './operation';
-import { page, PAGE_LIMIT, pagePosition, wholeNumber } from './values';
+import { page, PAGE_LIMIT, position, wholeNumber } from './values';
 
 /** The parameter `token`: it becomes the decimal digits. */
 export const TOKEN = parsed(
@@ -15,14 +15,6 @@ export const TOKEN = parsed(
 )
   .optional()
   .describe('A token id: decimal digits, or 64 hexadecimal digits.');
-
-/** Where a page of deliveries begins. */
-export const DELIVERY_PLACE = pagePosition(/^(\d{1,10})\.(\d{1,10})$/, placeAt);
-
-function placeAt(event: string, channel = '0'): Place | undefined {
-  const place = { event: Number(event), channel: Number(channel) };
-  return isPlace(place) ? place : undefined;
-}
 
 /** The id of a subscription. */
 const SUBSCRIPTION_ID = z.string().max(64, { error: 'is no id of a subscription' }).optional();
@@ -98,7 +90,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
       token: TOKEN,
       event: TEXT.max(64, { error: 'is no id of an event' }).optional().describe('The id of an event.'),
       limit: PAGE_LIMIT,
-      after: DELIVERY_PLACE,
+      after: position<Place>(),
     }),
     answers: {
       200: page(
@@ -107,7 +99,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
           id: 'FoundDeliveries',
           description: 'Deliveries, each of one event to one subscription.',
         }),
-        '/deliveries?after=28.3',
+        '/deliveries?after=2Zb…',
       ),
     },
   },
@@ -120,7 +112,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
     query: z.object({
       token: TOKEN,
       limit: PAGE_LIMIT,
-      after: pagePosition(/^(\d{1,10})$/, placeAt),
+      after: position<number>(),
     }),
     answers: {
       200: page(
@@ -128,7 +120,7 @@ export const DELIVERIES = chapter('Deliveries and events', 'admin', {
         z
           .array(z.strictObject({ ...EVENT_NAMES, deliveries: z.array(z.strictObject(DELIVERY)) }))
           .meta({ id: 'Events' }),
-        '/events?after=28',
+        '/events?after=2Zb…',
       ),
     },
   },

@@ -2,9 +2,10 @@ import * as z from 'zod';
 import { parsed } from '../../config/setting-types';
 import { CREATE_REQUEST } from '../../issuance/create-request';
 import { component, ISSUANCE_STATE, ADDRESS, HASH, TEXT, TIME, TOKEN_ID_HEX } from '../../answers/views';
+import type { IssuancesPlace } from '../../journal/read-issuances';
 import EXAMPLES from './examples.json';
 import { chapter, json, OF_DATABASE, type AnswerHeader } from './operation';
-import { page, PAGE_LIMIT, pagePosition } from './values';
+import { page, PAGE_LIMIT, position } from './values';
 
 const ISSUANCE = component('Issuance', {
   tokenId: TOKEN_ID_HEX,
@@ -229,17 +230,10 @@ export const DOCUMENTS = chapter('Documents', 'issuer', {
       since: time('Created at this time or later'),
       until: time('Created before this time'),
       limit: PAGE_LIMIT,
-      after: pagePosition(/^(\d{1,15})\.([0-9a-f]{64}|)$/, (position, tokenId = '') => ({
-        position: Number(position),
-        tokenId,
-      })),
+      after: position<IssuancesPlace>(),
     }),
     answers: {
-      200: page(
-        'A page.',
-        z.array(ISSUANCE).meta({ id: 'Issuances' }),
-        `/documents?after=28.${CREATED_TOKEN}`,
-      ),
+      200: page('A page.', z.array(ISSUANCE).meta({ id: 'Issuances' }), '/documents?after=2Zb…'),
     },
   },
 });

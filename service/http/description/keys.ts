@@ -1,26 +1,14 @@
 import * as z from 'zod';
-import { KEY_REQUEST, PERMISSIONS } from '../../access/access-keys';
+import { ACCESS_KEY, KEY_REQUEST } from '../../access/access-keys';
 import { LOGIN_REQUEST } from '../../access/wallet-login';
-import { component, TEXT, TIME } from '../../answers/views';
+import { component, TEXT } from '../../answers/views';
 import EXAMPLES from './examples.json';
 import { chapter, json } from './operation';
-
-const TEXTS = z.array(TEXT).optional();
-
-const KEY = component('AccessKey', {
-  id: TEXT.describe('A UUID.'),
-  name: TEXT,
-  scope: z.strictObject({ registries: TEXTS, tokens: TEXTS, parties: TEXTS }),
-  may: z.array(z.enum(PERMISSIONS)),
-  createdAt: TIME,
-  expiresAt: TIME,
-  usedAt: TIME.nullable().describe('Its last use, to the hour.'),
-  isLive: z.boolean().describe('Whether it has neither ended nor been revoked.'),
-});
+import { page, PAGE_LIMIT, position } from './values';
 
 const NEW_KEY = json(
   'The key, which is shown this once.',
-  KEY.extend({ key: TEXT.describe('`tdk_…`: send it as `Authorization: Bearer`.') }).meta({
+  ACCESS_KEY.extend({ key: TEXT.describe('`tdk_…`: send it as `Authorization: Bearer`.') }).meta({
     id: 'NewAccessKey',
   }),
 );
@@ -33,31 +21,31 @@ export const KEYS = chapter('Keys', 'admin', {
     body: {
       kind: 'small',
       schema: KEY_REQUEST.meta({ id: 'AccessKeyRequest' }),
-      examples: {
-        'of a bank': {
-          name: 'Bank',
-          scope: { parties: ['eip155:31337:0x70997970c51812dc3a010c7d01b50e0d17dc79c8'] },
-          may: ['read', 'subscribe'],
-          expiresAt: '2099-12-31T00:00:00Z',
-        },
-      },
+      examples: { 'of a bank': EXAMPLES.key },
     },
     answers: { 201: NEW_KEY },
-    errors: { 400: ['KEY_INVALID'], 409: ['KEY_SCOPE_DIFFERS', 'KEYS_TOO_MANY'] },
+    errors: { 400: ['KEY_INVALID'] },
   },
   listKeys: {
     request: 'GET /keys',
     summary: 'List the keys',
     description:
-      'The newest first. Ended keys stay in the list for 30 days, or as long as a subscription is theirs.',
-    answers: { 200: json('The keys.', component('AccessKeys', { keys: z.array(KEY) })) },
+      'The newest first. Keys that have ended stay in the list for 30 days, those of wallets for an hour.',
+    query: z.object({ limit: PAGE_LIMIT, after: position<string>() }),
+    answers: {
+      200: page(
+        'A page of keys.',
+        component('AccessKeys', { keys: z.array(ACCESS_KEY) }),
+        '/keys?after=2Zb…',
+      ),
+    },
   },
   revokeKey: {
     request: 'DELETE /keys/{id}',
     summary: 'Revoke a key',
-    description: 'If it is the last one of its name, the subscriptions of the name are paused.',
+    description: 'If it is the last one of its name and scope, their subscriptions are paused.',
     pathParameters: {
-      id: { description: 'The id of the key.', example: '3f0f6a6e-6d0b-4f0e-9a57-0f3c9a4f8a52' },
+      id: { description: 'The id of the key.', example: '0192f3c8-5a00-7000-8000-000000000001' },
     },
     answers: { 204: { description: 'The key has ended.' } },
     errors: { 404: ['KEY_UNKNOWN'] },
@@ -90,7 +78,6 @@ export const KEYS = chapter('Keys', 'admin', {
       400: ['LOGIN_INVALID'],
       403: ['LOGIN_REFUSED'],
       404: ['NOT_FOUND'],
-      409: ['KEY_SCOPE_DIFFERS'],
       429: ['LOGIN_ATTEMPTS'],
       503: ['LOGIN_UNDECIDED', 'BUSY'],
     },

@@ -5,7 +5,8 @@ import {
   SUBSCRIPTION_REQUEST,
 } from '../../subscriptions/subscription';
 import { FILTER } from '../../subscriptions/filter-schema';
-import { DELIVERY_PLACE, TOKEN } from './deliveries';
+import type { Place } from '../../outbox/deliveries';
+import { TOKEN } from './deliveries';
 import { chapter, json } from './operation';
 import {
   component,
@@ -16,7 +17,7 @@ import {
   UNDELIVERED,
   UNDELIVERED_STATE,
 } from '../../answers/views';
-import { AFTER, located, page, PAGE_LIMIT } from './values';
+import { located, page, PAGE_LIMIT, position } from './values';
 
 /** The parameter of the paths of one subscription. */
 const SUBSCRIPTION_PATH = {
@@ -101,12 +102,12 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
     request: 'GET /subscriptions',
     scope: 'subscribe',
     summary: 'List the subscriptions',
-    query: z.object({ limit: PAGE_LIMIT, after: TEXT.optional().describe(AFTER) }),
+    query: z.object({ limit: PAGE_LIMIT, after: position<string>() }),
     answers: {
       200: page(
         'A page. `default` is the first, if there is a webhook in the settings.',
         z.array(SUBSCRIPTION).meta({ id: 'Subscriptions' }),
-        '/subscriptions?after=0192f3c8-5a00-7000-8000-000000000001',
+        '/subscriptions?after=2Zb…',
       ),
     },
   },
@@ -213,13 +214,13 @@ export const SUBSCRIPTIONS = chapter('Subscriptions', 'admin', {
       ),
       token: TOKEN,
       limit: PAGE_LIMIT,
-      after: DELIVERY_PLACE,
+      after: position<Place>(),
     }),
     answers: {
       200: page(
         'A page of events that wait, failed or are dead, the newest first. It may be short.',
         z.array(UNDELIVERED).meta({ id: 'Deliveries' }),
-        '/subscriptions/default/deliveries?after=12.1',
+        '/subscriptions/default/deliveries?after=2Zb…',
       ),
     },
     errors: { 404: ['SUBSCRIPTION_UNKNOWN'] },

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { parsed } from '../../config/setting-types';
 import { json, type Answer, type AnswerHeader } from './operation';
 
 // The parameters and the header of paths that list things page by page.
@@ -22,22 +21,13 @@ export const PAGE_LIMIT = wholeNumber(LIMIT).describe(
   `The largest number of entries on a page; ${LIMIT.ifAbsent} if absent.`,
 );
 
-/** Describes the parameter `after`. */
-export const AFTER = 'The place where the next page begins, from the header `Link` of the page before.';
-
-/**
- * The parameter `after`, in a form of which the groups of the pattern are the parts. `positionOf`: undefined
- * for parts that no page has.
- */
-export function pagePosition<Position extends object>(
-  pattern: RegExp,
-  positionOf: (...parts: string[]) => Position | undefined,
-) {
-  const read = (text: string): Position | undefined => {
-    const [whole, ...parts] = pattern.exec(text) ?? [];
-    return whole === undefined ? undefined : positionOf(...parts);
-  };
-  return parsed(read, 'must be taken from the header Link of a page').optional().describe(AFTER);
+/** The parameter `after`: the position that the page before was linked with. The router opens it. */
+export function position<Position>() {
+  return z
+    .string()
+    .transform((json) => JSON.parse(json) as Position)
+    .optional()
+    .describe('The place where the next page begins, from the header `Link` of the page before.');
 }
 
 /** The header of an answer that made something. */

@@ -108,7 +108,7 @@ export function answerDocuments(
   // For a caller that lost an answer and sent no Idempotency-Key.
   answer(DOCUMENTS.listDocuments, async (ctx) => {
     const page = await issuedDocuments.list(ctx.state.query);
-    if (page.next) linkNextPage(ctx, `${page.next.position}.${page.next.tokenId}`);
+    if (page.next) linkNextPage(ctx, page.next);
     ctx.body = page.issuances.map(shown);
   });
 

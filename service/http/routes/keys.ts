@@ -1,8 +1,8 @@
 import type { AccessKeys } from '../../access/access-keys';
 import type { WalletLogin } from '../../access/wallet-login';
 import { KEYS } from '../description/keys';
-import type { OperationRouter } from '../operation-router';
-import { createLoginLimit } from '../wrong-keys';
+import { linkNextPage, type OperationRouter } from '../operation-router';
+import { networkOf } from '../wrong-keys';
 
 /** Answers the operations of keys. */
 export function answerKeys({ answer }: OperationRouter, keys: AccessKeys): void {
@@ -12,7 +12,9 @@ export function answerKeys({ answer }: OperationRouter, keys: AccessKeys): void 
   });
 
   answer(KEYS.listKeys, async (ctx) => {
-    ctx.body = { keys: await keys.list() };
+    const { next, ...page } = await keys.list(ctx.state.query);
+    if (next !== undefined) linkNextPage(ctx, next);
+    ctx.body = page;
   });
 
   answer(KEYS.revokeKey, async (ctx) => {
@@ -22,8 +24,7 @@ export function answerKeys({ answer }: OperationRouter, keys: AccessKeys): void 
 }
 
 /** Answers the log-ins of wallets. */
-export function answerLogins({ answer, time }: OperationRouter, wallets: WalletLogin): void {
-  const limitLogin = createLoginLimit(time);
+export function answerLogins({ answer }: OperationRouter, wallets: WalletLogin): void {
   answer(KEYS.makeNonce, (ctx) => {
     ctx.set('Cache-Control', 'no-store');
     ctx.body = { nonce: wallets.makeNonce() };
@@ -31,8 +32,7 @@ export function answerLogins({ answer, time }: OperationRouter, wallets: WalletL
 
   answer(KEYS.login, async (ctx) => {
     ctx.set('Cache-Control', 'no-store');
-    const { body, left } = ctx.state;
-    ctx.body = await wallets.login(body, { left, limit: () => limitLogin(ctx) });
+    ctx.body = await wallets.login(ctx.state.body, networkOf(ctx.req), ctx.state.left);
     ctx.status = 201;
   });
 }

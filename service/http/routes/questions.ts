@@ -59,16 +59,15 @@ export function answerQuestions(
       const states = state && [state];
       const wanted = { ...query, tokenId, eventId, states };
       const { deliveries, next } = await answers.deliveries(wanted, ctx.state.holder);
-      if (next) linkNextPage(ctx, `${next.event}.${next.channel}`);
+      if (next) linkNextPage(ctx, next);
       ctx.body = deliveries;
     }),
   );
 
   answer(DELIVERIES.listEvents, async (ctx) => {
     const { token: tokenId, after, limit } = ctx.state.query;
-    const { holder } = ctx.state;
-    const { events, next } = await answers.events({ tokenId, from: after?.event, limit, holder });
-    if (next !== undefined) linkNextPage(ctx, String(next));
+    const { events, next } = await answers.events({ tokenId, from: after, limit }, ctx.state.holder);
+    if (next !== undefined) linkNextPage(ctx, next);
     ctx.body = events;
   });
 
@@ -116,7 +115,8 @@ const MOST_QUESTIONS = 100;
 function onceForPages(overview?: () => Promise<Pick<Overview, 'revision'>>) {
   let known = { revision: '', answers: new Map<string, Promise<{ json: string; link: string }>>() };
   return async (ctx: Context & { state: RequestState }, answer: () => Promise<void>): Promise<void> => {
-    if (overview === undefined || ctx.state.session === undefined) return answer();
+    // Each holder sees another part.
+    if (overview === undefined || ctx.state.session === undefined || ctx.state.holder) return answer();
     ctx.state.isRoutine = true;
     const { revision } = await overview();
     if (known.revision !== revision || known.answers.size >= MOST_QUESTIONS)

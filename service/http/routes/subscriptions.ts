@@ -93,18 +93,18 @@ export function answerSubscriptions(
     const wanted = { ...query, states, subscription: id, tokenId };
     const own = ctx.state.holder && [id];
     const { deliveries, next } = await options.deliveries({ ...wanted, own });
-    if (next) linkNextPage(ctx, `${next.event}.${next.channel}`);
+    if (next) linkNextPage(ctx, next);
     ctx.body = deliveries.map(undeliveredView);
   });
 
   answer(DELIVERIES.streamEvents, async (ctx) => {
-    const { left, query } = ctx.state;
+    const { left, query, holder } = ctx.state;
     const { subscription, source, types, tokens, parties, ...wanted } = query;
     const filters = [...(tokens ? [{ tokens }] : []), ...(parties ? [{ parties }] : [])];
-    const ofRequest = { source: source?.toLowerCase(), types, filters, scope: ctx.state.holder?.filters };
+    const rules = { source: source?.toLowerCase(), types, filters, scope: holder?.filters };
     const selecting: Selecting =
       subscription === undefined
-        ? { ...ofRequest, config: OF_NO_SUBSCRIPTION }
+        ? { ...rules, config: OF_NO_SUBSCRIPTION }
         : await subscriptionsFor(ctx).find(subscription);
     if (wanted.wait > 0) limitCaller(ctx);
     ctx.state.isRoutine = true;

@@ -45,7 +45,7 @@ export async function startConsoleInBrowser(): Promise<ConsoleInBrowser | undefi
   const folder = temporaryFolder();
   writeFileSync(join(folder.path, 'service.config.json'), JSON.stringify(GIVE_UP_SOON));
   const [devnet, browser] = await Promise.all([
-    runningDevnet({ folder: folder.path }, { CONSOLE_READ_KEY }),
+    runningDevnet({ folder: folder.path }, { CONSOLE_READ_KEY, WALLET_LOGIN: 'true' }),
     startBrowser(path),
   ]);
   const errors = collectPageErrors();
