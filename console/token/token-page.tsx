@@ -189,7 +189,7 @@ const registryOf = (source: string): string => source.replace('urn:service:', ''
 
 const tokenOf = ({ source, subject }: TokenEvent): string => `${source}/${subject}`;
 
-/** Reads the last event of each token in the scope of the caller, and goes on there when it is called again. */
+/** Reads the last event of each token in the caller's scope. A second call goes on where the first ended. */
 function readOwnTokens(api: Pick<Api, 'events'>): (signal: AbortSignal) => Promise<TokenEvent[]> {
   const last = new Map<string, TokenEvent>();
   let cursor = '';

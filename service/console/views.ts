@@ -12,8 +12,8 @@ import type { OutboxFigures } from '../outbox/outbox-figures';
 import type { FeedStatus, FollowedFeed, Progress } from '../watcher/feed-status';
 
 /**
- * `operator` (ADMIN_API_KEY) may change things; `reader` (CONSOLE_READ_KEY) only looks; `holder` has a key with
- * a scope.
+ * `operator` (ADMIN_API_KEY) may change things; `reader` (CONSOLE_READ_KEY) only looks; `holder` has a key
+ * with a scope.
  */
 export type Role = 'operator' | 'reader' | 'holder';
 
