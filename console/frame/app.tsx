@@ -1,46 +1,52 @@
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Facts } from '../../service/console/views';
 import { createIssuing, NOTHING } from '../issuing/issuing-state';
 import { FailureNotice } from '../parts/feedback';
+import type { Api } from '../requests/api';
 import { failureFrom, type RequestFailure } from '../requests/request';
 import type { SubscriptionDraft } from '../subscriptions/subscription-draft';
 import type { Created } from './console-context';
-import { LogInPage, useSession } from './log-in';
+import { LogInPage, useSession, type SessionState } from './log-in';
 import { LoggedIn } from './logged-in';
 
+/** The version of the service that gave this page. */
+let pageVersion: string | undefined;
+/** Whether the page asked for a key. */
+let wasAsked = false;
+
+/** All is new for another owner, who sees and sends nothing of what the last one began. */
 export function App() {
-  const { session, reason, failure, api, logIn, logOut, retry } = useSession();
+  const current = useSession();
+  return <OwnersPage key={current.owner} {...current} />;
+}
+
+interface Props extends SessionState {
+  api: Api;
+  logIn: (findKey: () => Promise<string>) => Promise<void>;
+  logOut: () => Promise<void>;
+  retry: () => void;
+}
+
+/** What its owner began stays when the session ends. */
+function OwnersPage({ session, reason, failure, api, logIn, logOut, retry }: Props) {
   const [facts, setFacts] = useState<Facts>();
   const [factsFailure, setFactsFailure] = useState<RequestFailure>();
   const [created, setCreated] = useState<Created>();
   const [subscriptionDraft, setSubscriptionDraft] = useState<SubscriptionDraft>();
-  /** The version of the service that gave this page. */
-  const pageVersion = useRef<string>(undefined);
   const [issuingNow, setIssuingNow] = useState(NOTHING);
   const actions = useMemo(() => createIssuing(setIssuingNow), []);
   const issuing = { ...issuingNow, ...actions };
-  const wasAsked = useRef(false);
-  if (session === null) wasAsked.current = true;
+  // The check of a document, which is sent after it, may be under way.
+  useEffect(() => actions.restart, []);
   const isUnsent = issuing.draft !== undefined && issuing.submission?.tokenId === undefined;
   useKeptInput(isUnsent || created !== undefined);
-  const forget = (): void => {
-    issuing.restart();
-    setCreated(undefined);
-    setSubscriptionDraft(undefined);
-  };
-  const who = session && (session.holder?.name ?? session.role);
-  const lastWho = useRef(who);
-  useLayoutEffect(() => {
-    // Another person must not see what the last one was about to send.
-    if (who && who !== lastWho.current) forget();
-    lastWho.current = who ?? lastWho.current;
-  }, [who]);
+  wasAsked ||= session === null;
 
   const readFacts = async (): Promise<void> => {
     setFactsFailure(undefined);
     try {
       const latest = await api.facts();
-      pageVersion.current ??= latest.version;
+      pageVersion ??= latest.version;
       setFacts(latest);
     } catch (error) {
       setFactsFailure(failureFrom(error));
@@ -70,17 +76,11 @@ export function App() {
     );
   return (
     <LoggedIn
-      known={{
-        ...{ api, facts, session, issuing, created, setCreated },
-        ...{ subscriptionDraft, setSubscriptionDraft },
-      }}
-      isUpdated={facts.version !== pageVersion.current}
-      wasAsked={wasAsked.current}
+      known={{ api, facts, session, issuing, created, setCreated, subscriptionDraft, setSubscriptionDraft }}
+      isUpdated={facts.version !== pageVersion}
+      wasAsked={wasAsked}
       onReturn={() => void readFacts()}
-      onLogOut={async () => {
-        await logOut();
-        forget();
-      }}
+      onLogOut={logOut}
     />
   );
 }

@@ -14,7 +14,8 @@ interface Props {
   /** Why somebody who was here has to log in. */
   reason: string | undefined;
   api: Api;
-  onLogIn: (key: string) => Promise<void>;
+  /** Finds a key, and logs in with it unless somebody has logged in meanwhile. */
+  onLogIn: (findKey: () => Promise<string>) => Promise<void>;
 }
 
 const HINT =
@@ -41,7 +42,7 @@ export function LogInPage({ reason, api, onLogIn }: Props) {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          run(() => onLogIn(key));
+          run(() => onLogIn(async () => key));
         }}
       >
         <Field label="Key" hint={HINT}>
@@ -80,7 +81,8 @@ function useWallets(): readonly Wallet[] {
   const [announced, setAnnounced] = useState<readonly Wallet[]>([]);
   useEffect(() => {
     const add = (event: Event): void => {
-      const { detail } = event as CustomEvent<Wallet>;
+      const { detail } = event as CustomEvent<Wallet | null>;
+      if (typeof detail?.info?.uuid !== 'string' || typeof detail.info.name !== 'string') return;
       setAnnounced((before) => [...before.filter(({ info }) => info.uuid !== detail.info.uuid), detail]);
     };
     addEventListener('eip6963:announceProvider', add);
@@ -96,7 +98,6 @@ function useWallets(): readonly Wallet[] {
 function WalletButtons({ api, onLogIn }: Pick<Props, 'api' | 'onLogIn'>) {
   const wallets = useWallets();
   const [place, setPlace] = useState<WalletPlace>();
-  const { isRunning, failure, run } = useAction();
   const hasWallet = wallets.length > 0;
   useEffect(() => {
     // Without an answer, keys log in.
@@ -106,15 +107,24 @@ function WalletButtons({ api, onLogIn }: Pick<Props, 'api' | 'onLogIn'>) {
   return (
     <>
       {wallets.map(({ info, provider }) => (
-        <button
+        <WalletButton
           key={info.uuid}
-          type="button"
-          aria-disabled={isRunning}
-          onClick={() => run(async () => onLogIn(await keyOfWallet(provider, place, location, api)))}
-        >
-          Log in with {escapedText(beginningOf(info.name, LONGEST_NAME))}
-        </button>
+          name={info.name}
+          onClick={() => onLogIn(() => keyOfWallet(provider, place, location, api))}
+        />
       ))}
+    </>
+  );
+}
+
+/** A wallet that never answers blocks no other one. */
+function WalletButton({ name, onClick }: { name: string; onClick: () => Promise<void> }) {
+  const { isRunning, failure, run } = useAction();
+  return (
+    <>
+      <button type="button" aria-disabled={isRunning} onClick={() => run(onClick)}>
+        Log in with {escapedText(beginningOf(name, LONGEST_NAME))}
+      </button>
       <p role="status">{isRunning && 'Your wallet asks you: open it, and answer there.'}</p>
       <FailureNotice failure={failure} />
     </>
@@ -124,9 +134,11 @@ function WalletButtons({ api, onLogIn }: Pick<Props, 'api' | 'onLogIn'>) {
 /** An extension chooses its name. */
 const LONGEST_NAME = 40;
 
-interface SessionState {
+export interface SessionState {
   /** Undefined: not known yet. Null: nobody is logged in. */
   session?: Session | null;
+  /** Of the last session, unless it was logged out. */
+  owner?: string | undefined;
   /** Why somebody has to log in again. */
   reason?: string | undefined;
   /** Why the session is not known. */
@@ -138,19 +150,18 @@ const ENDED = 'The session ended. Log in to go on.';
 /** The session of this tab. A link that logs in is used once and removed from the address. */
 export function useSession() {
   const [state, setState] = useState<SessionState>({});
-  const isLoggedOut = useRef(false);
-  isLoggedOut.current = state.session === null;
-  const api = useMemo(
-    () => createApi(() => setState((now) => (now.session ? { session: null, reason: ENDED } : now))),
-    [],
-  );
+  const latest = useRef(state);
+  const settle = (next: SessionState): void => {
+    setState((latest.current = { owner: next.session?.owner ?? latest.current.owner, ...next }));
+  };
+  const api = useMemo(() => createApi(() => void begin(), state.owner), [state.owner]);
 
   const begin = async (): Promise<void> => {
     const link = linkOf(location.hash);
     if (link !== undefined) replaceAddress(location.pathname + link.href);
-    let reason: string | undefined;
+    let reason = latest.current.session ? ENDED : latest.current.reason;
     try {
-      if (link !== undefined) return setState({ session: await api.logIn({ link: link.token }) });
+      if (link !== undefined) return settle({ session: await api.logIn({ link: link.token }) });
     } catch (error) {
       const failure = failureFrom(error);
       reason =
@@ -158,13 +169,16 @@ export function useSession() {
           ? 'The link was used before, or is too old. Log in with a key or a new link.'
           : failure.message;
     }
+    const before = latest.current;
     try {
       const session = await api.session();
-      setState((now) => (session ? { session } : { session: null, reason: reason ?? now.reason }));
+      const isSame = session && JSON.stringify(session) === JSON.stringify(before.session);
+      // A log-in or log-out meanwhile is newer.
+      if (isSame || latest.current !== before) return;
+      settle(session ? { session } : { session: null, reason });
     } catch (error) {
-      const failure = failureFrom(error);
-      // A log-in page that is shown already stays.
-      setState((now) => (now.session === null ? now : { failure }));
+      // A page that is shown already stays.
+      if (latest.current === before && before.session === undefined) settle({ failure: failureFrom(error) });
     }
   };
 
@@ -175,7 +189,7 @@ export function useSession() {
     };
     // Somebody may have logged in on another tab.
     const look = (): void => {
-      if (document.visibilityState === 'visible' && isLoggedOut.current) void begin();
+      if (document.visibilityState === 'visible') void begin();
     };
     addEventListener('hashchange', change);
     addEventListener('focus', look);
@@ -190,13 +204,17 @@ export function useSession() {
   return {
     ...state,
     api,
-    logIn: async (key: string): Promise<void> => setState({ session: await api.logIn({ key }) }),
+    logIn: async (findKey: () => Promise<string>): Promise<void> => {
+      const key = await findKey();
+      // Somebody may have logged in while a wallet was asked.
+      if (latest.current.session === null) settle({ session: await api.logIn({ key }) });
+    },
     logOut: async (): Promise<void> => {
       await api.logOut();
-      setState({ session: null });
+      settle({ session: null, owner: undefined });
     },
     retry: (): void => {
-      setState({});
+      settle({});
       void begin();
     },
   };

@@ -35,6 +35,7 @@ export async function keyOfWallet(
 ): Promise<string> {
   if (page.host !== domain)
     throw refused(`Wallets log in at ${domain}, and this is ${page.host}. Open the console there.`);
+  if (chainIds.length === 0) throw refused('No registry is followed now. Load the page again later.');
   const ask = async (method: string, ...params: unknown[]): Promise<unknown> => {
     try {
       return await provider.request({ method, params });

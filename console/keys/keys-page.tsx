@@ -35,11 +35,12 @@ export function KeysPage() {
     <>
       <ListTitle noun="key" onCreate={() => setDialog('create')} />
       <WhenLoaded loaded={loaded}>
-        {(keys) => (
+        {({ entries, hasMore }) => (
           <Table
             caption="Keys with a scope, the newest first"
             columns={[...COLUMNS, { head: 'State', cell: state }]}
-            rows={keys}
+            rows={entries}
+            isCut={hasMore}
             keyOf={({ id }) => id}
             empty="There are no keys with a scope."
           />

@@ -13,6 +13,8 @@ export interface TableProps<T> {
   columns: readonly Column<T>[];
   rows: readonly T[];
   keyOf: (row: T) => string;
+  /** Whether older rows are left out. */
+  isCut?: boolean;
   /** Shown instead of a table without rows. */
   empty: string;
 }
@@ -21,7 +23,7 @@ export interface TableProps<T> {
  * A table that becomes a list in a narrow window. The roles are given, because browsers forget those of
  * elements whose display changes.
  */
-export function Table<T>({ caption, columns, rows, keyOf, empty }: TableProps<T>) {
+export function Table<T>({ caption, columns, rows, isCut, keyOf, empty }: TableProps<T>) {
   if (rows.length === 0) return <p class="note">{empty}</p>;
   return (
     <div class="table-box">
@@ -48,6 +50,7 @@ export function Table<T>({ caption, columns, rows, keyOf, empty }: TableProps<T>
           ))}
         </tbody>
       </table>
+      {isCut && <p class="dim">Only the newest are shown.</p>}
     </div>
   );
 }

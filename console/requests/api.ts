@@ -50,8 +50,9 @@ const OWN = '/console/api';
 /** The requests of the console. */
 export type Api = ReturnType<typeof createApi>;
 
-export function createApi(onSessionEnded: () => void) {
-  const send = sender(onSessionEnded);
+/** @param owner for whom it asks: the session of another one does not answer. Empty: for anybody. */
+export function createApi(onSessionEnded: () => void, owner = '') {
+  const send = sender(onSessionEnded, { 'X-Console-Owner': owner });
   const get = async <T>(path: string, options?: RequestOptions): Promise<T> =>
     (await send<T>('GET', path, options)).body;
   const post = async <T>(path: string, options?: RequestOptions): Promise<T> =>
@@ -143,8 +144,8 @@ export function createApi(onSessionEnded: () => void) {
     // The sink may take as long as its timeout allows.
     testSubscription: (id: string) =>
       post<Schemas['TestOutcome']>(`${pathOf(id)}/test`, { timeoutMs: LONG_MS }),
-    keys: async (signal: AbortSignal): Promise<AccessKey[]> =>
-      (await list<AccessKey>('/keys?limit=100', signal)).entries,
+    /** The newest first. */
+    keys: (signal: AbortSignal) => list<AccessKey>('/keys?limit=100', signal, { most: 200 }),
     createKey: (body: KeyRequest) => post<NewKey>('/keys', { body }),
     revokeKey: (id: string) => remove(`/keys/${encodeURIComponent(id)}`),
     redeliver: (id: string, body: { event: string } | { dead: true }) =>

@@ -13,6 +13,7 @@ export class RequestFailure extends Error {
 const TIMEOUT_MS = 60_000;
 /** Only to requests with `If-None-Match`. */
 const NOT_MODIFIED = 304;
+const JSON_TYPE = { 'Content-Type': 'application/json' };
 
 export interface RequestOptions {
   /** Sent as JSON. */
@@ -34,14 +35,15 @@ export interface Answer<T> {
 /** Sends requests to the service, and tells when one was refused because the session ended. */
 export type Send = <T>(method: string, path: string, options?: RequestOptions) => Promise<Answer<T>>;
 
-export function sender(onSessionEnded: () => void): Send {
+/** @param own headers of every request. */
+export function sender(onSessionEnded: () => void, own: Readonly<Record<string, string>>): Send {
   return async <T>(method: string, path: string, options: RequestOptions = {}): Promise<Answer<T>> => {
     const { body, json = body === undefined ? undefined : JSON.stringify(body), signal } = options;
     const timeout = AbortSignal.timeout(options.timeoutMs ?? TIMEOUT_MS);
     try {
       const response = await fetch(path, {
         method,
-        headers: { ...(json !== undefined && { 'Content-Type': 'application/json' }), ...options.headers },
+        headers: { ...(json !== undefined && JSON_TYPE), ...own, ...options.headers },
         ...(json !== undefined && { body: json }),
         credentials: 'same-origin',
         signal: signal ? AbortSignal.any([signal, timeout]) : timeout,

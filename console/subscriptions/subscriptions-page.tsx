@@ -6,6 +6,7 @@ import { SubscriptionCard } from './subscription-card';
 import { EMPTY_SUBSCRIPTION } from './subscription-draft';
 
 const PAUSES = 'They pause when your last key has ended. Log in again before that, or resume them later.';
+const NONE = 'There are no subscriptions: no event is sent anywhere.';
 
 /** The subscriptions, and a new one. */
 export function SubscriptionsPage() {
@@ -18,7 +19,7 @@ export function SubscriptionsPage() {
       <WhenLoaded loaded={loaded}>
         {(subscriptions) =>
           subscriptions.length === 0 ? (
-            <p class="note">There are no subscriptions: no event is sent anywhere.</p>
+            <p class="note">{session.holder ? 'You have no subscriptions.' : NONE}</p>
           ) : (
             <ul class="plain stack">
               {subscriptions.map((subscription) => (

@@ -23,12 +23,14 @@ export interface Sessions {
 export type PageSession = Omit<Session, 'holder'> & { holder?: Holder };
 
 /** The content of a token. `key`: that of a holder. */
-type Sealed = Pick<Session, 'role' | 'expiresAt'> & { key?: string };
+type Sealed = Pick<Session, 'role' | 'owner' | 'expiresAt'> & { key?: string };
 
 /** How long a session lasts: that of a holder until the key ends, and a day at most, as that of a wallet. */
 const SESSION_MS = 12 * 3_600_000;
 const LONGEST_OF_HOLDER_MS = 24 * 3_600_000;
 const LINK_MS = 15 * 60_000;
+/** More sessions of holders are not remembered when they are ended. */
+const MOST_SPENT = 10_000;
 
 const ROLES = ['operator', 'reader', 'holder'] as const satisfies Role[];
 
@@ -75,7 +77,8 @@ export function createSessions(
   function spend(use: 'session' | 'link', token: string): Sealed | undefined {
     const found = read(use, token);
     for (const [one, until] of spent) if (until <= clock.now()) spent.delete(one);
-    if (found) spent.set(token, found.expiresAt);
+    // Anybody with a wallet may log in and out.
+    if (found && (found.role !== 'holder' || spent.size < MOST_SPENT)) spent.set(token, found.expiresAt);
     return found;
   }
 
@@ -84,22 +87,22 @@ export function createSessions(
     async logIn(proof) {
       const role =
         'link' in proof ? spend('link', proof.link)?.role : ROLES.find((one) => isSame(proof.key, keys[one]));
-      const session = role && { role, expiresAt: clock.now() + SESSION_MS };
+      const session = role && { role, owner: role, expiresAt: clock.now() + SESSION_MS };
       if (session) return { session, cookie: write('session', session) };
       const key = 'key' in proof ? proof.key : '';
       const holder = await accessKeys.find(key);
       if (!holder?.may.includes('read')) return undefined;
       const expiresAt = Math.min(holder.expiresAt, clock.now() + LONGEST_OF_HOLDER_MS);
-      const ofHolder = { role: 'holder', expiresAt } as const;
+      const ofHolder = { role: 'holder', owner: holder.owner, expiresAt } as const;
       return { session: { ...ofHolder, holder }, cookie: write('session', { ...ofHolder, key }) };
     },
-    newLink: () => write('link', { role: 'operator', expiresAt: clock.now() + LINK_MS }),
+    newLink: () => write('link', { role: 'operator', owner: 'operator', expiresAt: clock.now() + LINK_MS }),
     async find(cookie) {
       const sealed = read('session', cookie);
       if (sealed?.key === undefined) return sealed;
-      const { role, expiresAt, key } = sealed;
+      const { key, ...session } = sealed;
       const holder = await accessKeys.find(key);
-      return holder && { role, expiresAt, holder };
+      return holder && { ...session, holder };
     },
     end: (cookie) => void spend('session', cookie),
   };

@@ -137,8 +137,8 @@ function setCookie(ctx: Context, cookie: string, maxAgeSeconds: number): void {
   ctx.set('Set-Cookie', `${cookie}; ${attributes}${isHttps ? '; Secure' : ''}`);
 }
 
-function shown({ role, expiresAt, holder }: PageSession): Session {
-  return { role, expiresAt, ...(holder && { holder: { name: holder.name, may: holder.may } }) };
+function shown({ role, owner, expiresAt, holder }: PageSession): Session {
+  return { role, owner, expiresAt, ...(holder && { holder: { name: holder.name, may: holder.may } }) };
 }
 
 function logInOf({ key, link }: Readonly<Record<string, unknown>>): LogIn {

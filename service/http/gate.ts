@@ -63,7 +63,9 @@ export function createGate({ secrets, keys, sessions, refuseKey }: GateOptions):
     }
 
     async function bySession(ctx: Context, open: Sessions): Promise<AccessState> {
-      const session = await pageSession(ctx, open);
+      const found = await pageSession(ctx, open);
+      // Another tab of the page may have logged somebody else in.
+      const session = found && ['', found.owner].includes(ctx.get('X-Console-Owner')) ? found : undefined;
       if (session === undefined && !isOpen) throw sessionEnded();
       if (session === undefined) return {};
       const { role, holder } = session;

@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core';
 import { createClient } from '../../client/create-client';
 import type { Devnet } from '../../devnet/start-devnet';
 import { check as checkEvidence } from '../../evidence/evidence';
+import { newDeferred } from '../../service/base/time';
 import { eventually } from '../helpers/eventually';
 import {
   seriousFindings,
@@ -38,6 +39,10 @@ describe('the console of a wallet', function () {
   let others: string;
   /** Thrown by the wallet. Undefined: it approves. */
   let refusal: unknown;
+  /** What the wallet waits for before it signs. */
+  let approval: Promise<void> | undefined;
+  /** A key with a scope. */
+  let bank: string;
 
   before(async function () {
     const inBrowser = await startConsoleInBrowser();
@@ -56,10 +61,15 @@ describe('the console of a wallet', function () {
     if (method === 'eth_requestAccounts') return { result: [wallet.address.toLowerCase()] };
     if (method === 'eth_chainId') return { result: `0x${devnet.chainId.toString(16)}` };
     if (refusal !== undefined) return { thrown: refusal };
+    await approval;
     return { result: await wallet.signMessage(getBytes(params[0] ?? '0x')) };
   }
 
   const logIn = (): Promise<void> => page.getByRole('button', { name: 'Log in with Signet' }).click();
+  const logInWith = async (key: string): Promise<void> => {
+    await page.getByLabel('Key').fill(key);
+    await page.getByRole('button', { name: 'Log in', exact: true }).click();
+  };
   const links = (): Promise<string[]> => page.getByRole('navigation').getByRole('link').allTextContents();
   const opens = async (path: string): Promise<number> =>
     (await page.request.get(devnet.serviceUrl + path)).status();
@@ -129,9 +139,7 @@ describe('the console of a wallet', function () {
     await own.open(page, 'subscriptions');
     await page.getByRole('button', { name: 'Create a subscription' }).click();
     await page.getByLabel('Sink').fill('https://sink.example/later');
-    const client = createClient({ url: devnet.serviceUrl, key: devnet.adminApiKey });
-    const { data } = await client.GET('/keys');
-    for (const { id } of data?.keys ?? []) await client.DELETE('/keys/{id}', { params: { path: { id } } });
+    await endKeys();
     own.errors.tolerate(/401 \(Unauthorized\)$/);
     await page.getByText('The session ended. Log in to go on.').waitFor();
     await logIn();
@@ -154,13 +162,45 @@ describe('the console of a wallet', function () {
       scope: { tokens: [`urn:service:${devnet.chainId}:${devnet.registryAddress}/${others}`] },
     };
     const { data } = await admin().POST('/keys', { body });
-    await page.getByLabel('Key').fill(data?.key ?? '');
-    await page.getByRole('button', { name: 'Log in', exact: true }).click();
-    await page.getByText('There are no subscriptions').waitFor();
+    bank = data?.key ?? '';
+    await logInWith(bank);
+    await page.getByText('You have no subscriptions').waitFor();
     expect(await page.getByRole('dialog').count()).to.equal(0);
     await own.open(page, 'token');
     await page.getByRole('table').getByTitle(others).waitFor();
     expect(await page.getByRole('table').getByTitle(tokenId).count()).to.equal(0);
+  });
+
+  it('is a new page when another tab logs somebody else in', async () => {
+    await own.open(page, 'subscriptions');
+    await page.getByRole('button', { name: 'Create a subscription' }).click();
+    await page.getByLabel('Sink').fill('https://sink.example/private');
+    for (const [key, who] of [
+      [devnet.adminApiKey, 'Operator'],
+      [bank, 'Bank'],
+    ] as const) {
+      const headers = { Origin: devnet.serviceUrl };
+      await page.request.post(`${devnet.serviceUrl}/console/api/session`, { data: { key }, headers });
+      await page.getByText(who, { exact: true }).waitFor();
+      expect(await page.getByRole('dialog').count()).to.equal(0);
+    }
+  });
+
+  it('does nothing when a wallet answers after another log-in', async () => {
+    await page.getByRole('button', { name: 'Log out' }).click();
+    const { promise, resolve } = newDeferred<void>();
+    approval = promise;
+    await logIn();
+    await page.getByText('Your wallet asks you').waitFor();
+    await logInWith(devnet.adminApiKey);
+    await page.getByText('Operator', { exact: true }).waitFor();
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(`${request.method()} ${new URL(request.url()).pathname}`));
+    const answered = page.waitForResponse('**/login');
+    resolve();
+    await (await answered).finished();
+    await page.evaluate(`fetch('/console/api/facts')`);
+    expect(asked).to.include('POST /login').and.not.to.include('POST /console/api/session');
   });
 
   // The last: it is about all tests before.

@@ -41,7 +41,7 @@ describe('sessions of the console', () => {
   it('begin with ADMIN_API_KEY, for twelve hours, in a cookie that no script has', async () => {
     const { status, body, headers } = await page.logIn(ADMIN_API_KEY);
     expect(status).to.equal(200);
-    expect(body).to.deep.equal({ role: 'operator', expiresAt: clock.time + 12 * HOUR_MS });
+    expect(body).to.deep.equal({ role: 'operator', owner: 'operator', expiresAt: clock.time + 12 * HOUR_MS });
     const [cookie = ''] = headers.getSetCookie();
     expect(cookie).to.match(/^console-[0-9a-f]{12}=[\w-]{80,}; /);
     expect(cookie).to.contain('HttpOnly; SameSite=Strict').and.contain('Path=/; Max-Age=43200');
@@ -84,7 +84,12 @@ describe('sessions of the console', () => {
     const { id, key } = await make(2);
     const { body, headers: answered } = await page.logIn(key);
     const holder = { name: 'Bank', may: ['read', 'subscribe'] };
-    expect(body).to.deep.equal({ role: 'holder', expiresAt: clock.time + 2 * HOUR_MS, holder });
+    const { owner } = body;
+    expect(owner).to.match(/^name:[0-9a-f]{64}$/);
+    expect(body).to.deep.equal({ role: 'holder', owner, expiresAt: clock.time + 2 * HOUR_MS, holder });
+    const asking = (one: string) => page.call('GET', '/deliveries', undefined, { 'X-Console-Owner': one });
+    expect((await asking(owner)).status).to.equal(200);
+    expect((await asking('operator')).code, 'of another owner').to.equal('CONSOLE_SESSION_ENDED');
     expect(answered.getSetCookie()[0]).to.contain('Max-Age=7200').and.not.to.contain(key.slice(4));
     for (const path of [`${API}/facts`, '/subscriptions', '/deliveries', '/events'])
       expect((await page.call('GET', path)).status, path).to.equal(200);

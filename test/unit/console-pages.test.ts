@@ -24,10 +24,12 @@ describe("pages of the console's page", () => {
 
   it('shows a holder the pages of what the key may do, and others all', () => {
     const of = (may: ('read' | 'subscribe')[]) =>
-      pagesOf({ role: 'holder', expiresAt: 1, holder: { name: 'Bank', may } }).map(({ name }) => name);
+      pagesOf({ role: 'holder', owner: 'name:1', expiresAt: 1, holder: { name: 'Bank', may } }).map(
+        ({ name }) => name,
+      );
     expect(of(['read'])).to.deep.equal(['token', 'deliveries']);
     expect(of(['read', 'subscribe'])).to.deep.equal(['token', 'deliveries', 'subscriptions']);
-    expect(pagesOf({ role: 'reader', expiresAt: 1 })).to.deep.equal(PAGES);
+    expect(pagesOf({ role: 'reader', owner: 'reader', expiresAt: 1 })).to.deep.equal(PAGES);
   });
 
   it('writes a hash that it reads again', () => {

@@ -29,13 +29,13 @@ describe("a wallet of the console's page", () => {
     };
   });
 
-  const keyOf = async (page = PAGE): Promise<string> => {
+  const keyOf = async (page = PAGE, place = PLACE): Promise<string> => {
     const request = async ({ method, params: [data] }: { method: string; params: unknown[] }) => {
       asked.push(method);
       if (method === 'personal_sign') signed = toUtf8String(data as string);
       return answers[method]?.();
     };
-    return logIn({ request }, PLACE, page, {
+    return logIn({ request }, place, page, {
       makeNonce: async () => ({ nonce: '93f0a1b2' }),
       logInWallet: async ({ message, signature }) => {
         expect([message, signature]).to.deep.equal([signed, '0x12']);
@@ -43,8 +43,8 @@ describe("a wallet of the console's page", () => {
       },
     });
   };
-  const refusal = async (page = PAGE): Promise<string> =>
-    keyOf(page).then(
+  const refusal = async (page = PAGE, place = PLACE): Promise<string> =>
+    keyOf(page, place).then(
       () => 'none',
       ({ code, message }: { code: string; message: string }) => `${code}: ${message}`,
     );
@@ -70,6 +70,9 @@ describe("a wallet of the console's page", () => {
       /at carrier.example, and this is other/,
     );
     expect(asked).not.to.include('personal_sign');
+    asked = [];
+    expect(await refusal(PAGE, { ...PLACE, chainIds: [] })).to.match(/No registry is followed now/);
+    expect(asked).to.deep.equal([]);
   });
 
   const REFUSALS: [unknown, RegExp][] = [
