@@ -1,5 +1,6 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
+import type { TokenEvent } from '../../client/events';
 import type { Facts, Overview, Session } from '../../service/console/views';
 import type { IssuingState } from '../issuing/issuing-state';
 import type { Api } from '../requests/api';
@@ -19,6 +20,8 @@ export interface ConsoleContext {
   clockOffset: number;
   /** Tells those who do not see the page what happened. */
   announce: (text: string) => void;
+  /** Reads the last event of each token of a holder. It goes on where it was. */
+  readTokens: (signal: AbortSignal) => Promise<readonly TokenEvent[]>;
   /** The document that is being issued, which stays while other pages are visited. */
   issuing: IssuingState;
   /** The newest thing that was created. */

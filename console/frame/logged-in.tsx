@@ -1,5 +1,5 @@
 import type { ComponentType, RefObject } from 'preact';
-import { useCallback, useEffect, useErrorBoundary, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useErrorBoundary, useMemo, useRef, useState } from 'preact/hooks';
 import type { Overview } from '../../service/console/views';
 import { DeliveriesPage } from '../deliveries/deliveries-page';
 import { EventPage } from '../deliveries/event-page';
@@ -11,8 +11,9 @@ import { followOverview, type Following } from '../requests/follow-overview';
 import { failureFrom } from '../requests/request';
 import { SubscriptionsPage } from '../subscriptions/subscriptions-page';
 import { ShownText } from '../parts/values';
+import { escapedText } from '../text/visible-characters';
 import { absoluteTime, capitalised, withShortHex } from '../text/words';
-import { TokenPage } from '../token/token-page';
+import { readOwnTokens, TokenPage } from '../token/token-page';
 import { VerifyPage } from '../verifying/verify-page';
 import { useRoute } from './address';
 import { ConsoleProvider, useConsole, type ConsoleContext } from './console-context';
@@ -22,7 +23,7 @@ import { hrefOf, PAGES, pagesOf, type PageName, type Route } from './route';
 const HOLDERS_EVERY_MS = 10_000;
 
 interface Props {
-  known: Omit<ConsoleContext, 'overview' | 'isLost' | 'revision' | 'clockOffset' | 'announce'>;
+  known: Omit<ConsoleContext, 'overview' | 'isLost' | 'revision' | 'clockOffset' | 'announce' | 'readTokens'>;
   /** Whether the service has another version than the page. */
   isUpdated: boolean;
   /** Whether somebody logged in on this page: the field that had the focus is gone. */
@@ -71,7 +72,8 @@ export function LoggedIn({ known, isUpdated, wasAsked, onReturn, onLogOut }: Pro
 
   useEffect(() => {
     if (!session.holder) return undefined;
-    const timer = setInterval(() => setReturns((count) => count + 1), HOLDERS_EVERY_MS);
+    const tick = (): unknown => document.visibilityState === 'visible' && setReturns((count) => count + 1);
+    const timer = setInterval(tick, HOLDERS_EVERY_MS);
     return () => clearInterval(timer);
   }, [session]);
 
@@ -104,9 +106,10 @@ export function LoggedIn({ known, isUpdated, wasAsked, onReturn, onLogOut }: Pro
     (text: string) => setAnnouncement(({ count }) => ({ text, count: count + 1 })),
     [],
   );
+  const readTokens = useMemo(() => readOwnTokens(api), [api]);
   const revision = `${overview?.revision ?? ''} ${returns}`;
   const isLost = lostAt !== undefined;
-  const current = { ...known, overview, isLost, revision, clockOffset, announce };
+  const current = { ...known, overview, isLost, revision, clockOffset, announce, readTokens };
   return (
     <ConsoleProvider value={current}>
       <a
@@ -211,7 +214,7 @@ function Navigation({ current, onLogOut }: NavigationProps) {
         </ul>
       </nav>
       <div class="who">
-        <span class="dim" title={holder?.name}>
+        <span class="dim" title={holder && escapedText(holder.name)}>
           {holder ? <ShownText text={withShortHex(holder.name)} /> : capitalised(session.role)}
         </span>
         {holder && <span class="dim">{`Until ${absoluteTime(session.expiresAt)}`}</span>}

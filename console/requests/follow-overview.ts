@@ -36,6 +36,7 @@ export function followOverview(
   let etag: string | undefined;
   let failures = 0;
   let isConnected = false;
+  let wasConnected = false;
   let asked = new AbortController();
 
   const pause = (): void => {
@@ -54,12 +55,12 @@ export function followOverview(
         listener.overview(answer.overview);
       }
       if (!isConnected) listener.connected();
-      isConnected = true;
+      isConnected = wasConnected = true;
       timer = setTimeout(() => void ask(), EVERY_MS);
     } catch (error) {
       if (signal.aborted || failureFrom(error).code === 'CONSOLE_SESSION_ENDED') return;
       // A service that restarts is back before anybody has to know.
-      if (failures > 0 || etag === undefined) listener.lost();
+      if (failures > 0 || !wasConnected) listener.lost();
       isConnected = false;
       timer = setTimeout(() => void ask(), pauseAfter(failures++));
     }

@@ -1,15 +1,15 @@
-import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useRef, useState } from 'preact/hooks';
 import type { TokenEvent } from '../../client/events';
 import { EventLink } from '../deliveries/delivery-parts';
 import { goTo, replaceAddress } from '../frame/address';
-import { useConsole } from '../frame/console-context';
+import { useConsole, type ConsoleContext } from '../frame/console-context';
 import { hrefOf } from '../frame/route';
 import { FailureNotice, useAction, WhenLoaded } from '../parts/feedback';
 import { Field, FileDrop, readJsonFile } from '../parts/fields';
 import { Table, type Column, type TableProps } from '../parts/table';
 import { Party, ShownText, TokenLink, When } from '../parts/values';
 import type { Api, Issuance, TokenQuestion } from '../requests/api';
-import { useLoaded } from '../requests/use-loaded';
+import { useLoaded, type Loaded } from '../requests/use-loaded';
 import { TokenDetails } from './token-details';
 import { tokenOfFile } from './token-of-file';
 
@@ -92,8 +92,8 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
         <FailureNotice failure={fileFailure} />
         {chosen && (
           <p class="dim">
-            Read from <ShownText text={chosen.name} longest={80} />, which is not verified here:{' '}
-            <a href={hrefOf('verify')}>Verify</a> checks it.
+            Read from <ShownText text={chosen.name} longest={80} />, which is not verified here.{' '}
+            {!session.holder && <a href={hrefOf('verify')}>Verify it</a>}
           </p>
         )}
       </div>
@@ -111,6 +111,7 @@ export function TokenPage({ query }: { query: Readonly<Record<string, string>> }
 }
 
 const MOST = 20;
+const MOST_ROWS = 200;
 
 const COLUMNS: readonly Column<Issuance>[] = [
   {
@@ -128,19 +129,20 @@ const COLUMNS: readonly Column<Issuance>[] = [
   { head: 'First holder', cell: ({ holder }) => <Party address={holder} /> },
 ];
 
-interface ListProps<T> extends Omit<TableProps<T>, 'rows'> {
+interface ListProps<T> extends Omit<TableProps<T>, 'rows' | 'isCut'> {
   title: string;
-  read: (signal: AbortSignal) => Promise<readonly T[]>;
+  loaded: Loaded<readonly T[]>;
 }
 
 /** Tokens for those who do not know a token id. */
-function TokenList<T>({ title, read, ...table }: ListProps<T>) {
-  const loaded = useLoaded(title, read);
+function TokenList<T>({ title, loaded, ...table }: ListProps<T>) {
   const heading = useId();
   return (
     <section class="stack" aria-labelledby={heading}>
       <h2 id={heading}>{title}</h2>
-      <WhenLoaded loaded={loaded}>{(rows) => <Table {...table} rows={rows} />}</WhenLoaded>
+      <WhenLoaded loaded={loaded}>
+        {(rows) => <Table {...table} rows={rows.slice(0, MOST_ROWS)} isCut={rows.length > MOST_ROWS} />}
+      </WhenLoaded>
     </section>
   );
 }
@@ -152,7 +154,7 @@ function IssuedDocuments() {
     <TokenList
       title="Documents of this service"
       caption="Documents, the newest first"
-      read={(signal) => api.documents(MOST, signal)}
+      loaded={useLoaded('documents', (signal) => api.documents(MOST, signal))}
       columns={COLUMNS}
       keyOf={({ tokenId }) => tokenId}
       empty="None was issued yet."
@@ -162,13 +164,14 @@ function IssuedDocuments() {
 
 /** The tokens in the scope of a key, of which the service keeps events. */
 function OwnTokens() {
-  const { api } = useConsole();
-  const read = useMemo(() => readOwnTokens(api), [api]);
+  const loaded = useLoaded('own tokens', useConsole().readTokens);
+  // What is read so far is shown, until nothing is new.
+  useEffect(loaded.reload, [loaded.data]);
   return (
     <TokenList
       title="Your tokens"
       caption="Tokens, those of the newest events first"
-      read={read}
+      loaded={loaded}
       columns={OWN_COLUMNS}
       keyOf={tokenOf}
       empty="The service keeps no event of a token of yours."
@@ -189,21 +192,26 @@ const registryOf = (source: string): string => source.replace('urn:service:', ''
 
 const tokenOf = ({ source, subject }: TokenEvent): string => `${source}/${subject}`;
 
-/** Reads the last event of each token in the caller's scope. A second call goes on where the first ended. */
-function readOwnTokens(api: Pick<Api, 'events'>): (signal: AbortSignal) => Promise<TokenEvent[]> {
+/** Requests of one call, unless they found no token. */
+const PAGES = 10;
+
+/** A call that finds nothing new resolves to the same list. */
+export function readOwnTokens(api: Pick<Api, 'events'>): ConsoleContext['readTokens'] {
   const last = new Map<string, TokenEvent>();
+  let newest: readonly TokenEvent[] | undefined;
   let cursor = '';
   return async (signal) => {
-    for (let after; after !== cursor;) {
+    for (let pages = 0, after; after !== cursor && (pages < PAGES || last.size === 0); pages++) {
       after = cursor;
       const page = await api.events(after, signal);
       for (const { body } of page.events) {
         const event = JSON.parse(body) as TokenEvent;
-        last.delete(tokenOf(event));
-        last.set(tokenOf(event), event);
+        // Events of a registry have none.
+        if ('tokenIdHex' in event.data) last.set(tokenOf(event), event);
       }
+      if (page.cursor !== cursor) newest = undefined;
       cursor = page.cursor;
     }
-    return [...last.values()].filter(({ data }) => data.tokenIdHex !== undefined).reverse();
+    return (newest ??= [...last.values()].sort((one, other) => other.time.localeCompare(one.time)));
   };
 }

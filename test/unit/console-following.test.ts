@@ -127,6 +127,14 @@ describe('the overview that a page follows', () => {
     expect(told.slice(-2)).to.deep.equal(['first', 'connected']);
   });
 
+  it('is not lost after one failure of a page whose answers are empty', async () => {
+    await follow(() => read('"first"'));
+    failures = [LOST];
+    await pass(1_000);
+    await pass(500);
+    expect(told).to.deep.equal(['connected', 'connected']);
+  });
+
   it('is not asked for after a pause until somebody wants it, and then at once', async () => {
     failures = [LOST, LOST, LOST];
     await follow();
