@@ -21,8 +21,8 @@ const URI = String.raw`${SCHEME}:(?:${PCHAR}|[/?#[\]])*`;
 /** With a day that the calendar has. */
 const TIME = z.regexes.datetime({ offset: true }).source.slice(1, -1);
 
-const line = (name: string, value: string): string => `\\n${name}: ${value}`;
-const optional = (name: string, value: string): string => `(?:${line(name, value)}|(?!${line(name, '')}))`;
+const line = (name: string, value: string): string => `\\n${name}: ${value}(?=\\n|$)`;
+const optional = (name: string, value: string): string => `(?:${line(name, value)}|(?!\\n${name}: ))`;
 
 /** The parts in the order of the ABNF. The statement, the request id and the resources have no effect. */
 const PARTS = Object.entries({

@@ -66,8 +66,7 @@ export const LOGIN_REQUEST = members('a log-in', {
 const NONCE_VALID_MS = 10 * 60_000;
 /** Contract accounts that nodes are asked about at once. */
 const ASKING = { permits: 8, waiting: 100, waitMs: 10_000 };
-/** A nonce is letters and digits. */
-const NONCES = ['nonces of log-ins', 'hex'] as const;
+const NONCES = 'nonces of log-ins';
 
 export function createWalletLogin(parts: WalletLoginParts): WalletLogin {
   const { domain, sealingKey, keys, time, chainIds, followedOn } = parts;
@@ -77,12 +76,12 @@ export function createWalletLogin(parts: WalletLoginParts): WalletLogin {
 
   /** NaN if this service did not make the nonce. */
   function ageOf(nonce: string): number {
-    return time.now() - Number(orUndefined(() => unseal(sealingKey, nonce, ...NONCES).toString()) ?? NaN);
+    return time.now() - Number(orUndefined(() => unseal(sealingKey, nonce, NONCES, 'hex').toString()) ?? NaN);
   }
 
   return {
     place: () => ({ domain, chainIds: [...new Set(chainIds())] }),
-    makeNonce: () => seal(sealingKey, Buffer.from(String(time.now())), ...NONCES),
+    makeNonce: () => seal(sealingKey, Buffer.from(String(time.now())), NONCES, 'hex'),
     async login(body, network, left) {
       const { message, signature } = shaped(LOGIN_REQUEST, body, 'LOGIN_INVALID');
       const { address, chainId, nonce, endsAt } = readLoginMessage(message, domain, time.now());
@@ -105,11 +104,15 @@ export function createWalletLogin(parts: WalletLoginParts): WalletLogin {
       const party = partyOf(registryName(chainId, address));
       const counted = countOfAccount(party);
       const terms = { owner: party, name: party, scope: { parties: [party] }, may: PERMISSIONS };
-      const made = await keys.make({ ...terms, expiresAt: endsAt, nonce });
-      if (made !== undefined) return made;
-      // Those who repeat a message do not use up the log-ins of its account.
-      counted.times--;
-      throw refused('Nonce', 'was used. Get another one with POST /login/nonce.');
+      let made: NewKey | undefined;
+      try {
+        made = await keys.make({ ...terms, expiresAt: endsAt, nonce });
+      } finally {
+        // Those who repeat a message do not use up the log-ins of its account.
+        if (made === undefined) counted.times--;
+      }
+      if (made === undefined) throw refused('Nonce', 'was used. Get another one with POST /login/nonce.');
+      return made;
     },
   };
 }

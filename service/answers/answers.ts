@@ -112,15 +112,17 @@ export function createAnswers(parts: AnswersParts): Answers {
     const { events } = await listEvents(db, wanted);
     // A token that a reorganisation took away from the caller is not seen any more.
     const standing = events.filter(({ type, isOrphaned }) => !isOrphaned && type !== RETRACTED_TYPE);
+    if (!isSeenBy(holder, standing)) return undefined;
     const own = await ownOf(holder);
-    return isSeenBy(holder, standing) ? events.map((event) => withDeliveriesOf(own, event)) : undefined;
+    return events.map((event) => withDeliveriesOf(own, event));
   };
 
   return {
     progress,
     async evidence(question, left) {
       const location = locationOf(question, config);
-      if ((await eventsOfToken(question.holder, location)) === undefined) return undefined;
+      const { holder } = question;
+      if (holder && (await eventsOfToken(holder, location)) === undefined) return undefined;
       try {
         return await checking.evidence(nodeOfCaller(config, location), location, left);
       } catch (thrown) {
@@ -132,8 +134,7 @@ export function createAnswers(parts: AnswersParts): Answers {
     async token(question, left) {
       const { holder, seesDeliveries } = question;
       const location = locationOf(question, config);
-      const known = await eventsOfToken(holder, location);
-      if (known === undefined) return undefined;
+      if (holder && (await eventsOfToken(holder, location)) === undefined) return undefined;
       const node = nodeOfCaller(config, location);
       const { chainId, registry, tokenId } = location;
       const history = await inTurn(left, () =>
@@ -151,6 +152,8 @@ export function createAnswers(parts: AnswersParts): Answers {
       const isOwn = scope?.chainId === chainId && isSame(scope.registryAddress, registry);
       const issuing = isOwn && !holder ? await progress(tokenIdHexOf(tokenId)) : undefined;
       if (history.state.state === 'not minted' && issuing === undefined) return undefined;
+      const known = await eventsOfToken(holder, location);
+      if (known === undefined) return undefined;
       const eventsOf = eventsByOperation(known, seesDeliveries);
       return {
         ...view,

@@ -7,7 +7,7 @@ export interface Tally {
   at: number;
 }
 
-/** The name that was asked for first is forgotten when there are more. */
+/** The name that nobody has asked for the longest is forgotten when there are more. */
 const MOST_NAMES = 1_000;
 
 /**

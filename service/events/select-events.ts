@@ -62,7 +62,7 @@ export interface EventRules {
   readonly hasRetractions: boolean;
   /** Whether it may see nothing that the rules do not select. */
   readonly isScoped: boolean;
-  /** Whether `source` and the scope allow events of a source: a scope lets it notice nothing of others. */
+  /** Whether `source` and the scope allow events of a source. A client notices nothing of other sources. */
   mayHave(this: void, source: string): boolean;
 }
 

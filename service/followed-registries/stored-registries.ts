@@ -81,7 +81,10 @@ export async function storeRegistry(
   { chainId, address, network, startBlock, confirmations, addedAt }: StoredRegistry,
 ): Promise<void> {
   const row = {
-    ...{ chain_id: chainId, address, network, added_at: addedAt },
+    chain_id: chainId,
+    address,
+    network,
+    added_at: addedAt,
     start_block: startBlock ?? null,
     confirmations: typeof confirmations === 'number' ? confirmations : null,
     finality_tag: typeof confirmations === 'string' ? confirmations : null,

@@ -7,7 +7,7 @@ import type { CheckingPool } from '../answers/checking-pool';
 import type { WalletLogin } from '../access/wallet-login';
 import type { PageSession, Sessions } from '../console/sessions';
 import type { Facts, LogIn, Overview, Session } from '../console/views';
-import { CONSOLE, pageSession } from './gate';
+import { CONSOLE, expectOwnPage, pageSession } from './gate';
 import { HttpError } from './errors';
 import { sendJson, type OperationRouter } from './operation-router';
 import { arrived, checkDeclaredBody, readBody, readSmallJson, SMALL_BYTES } from './read-body';
@@ -89,8 +89,7 @@ function answerSessions(
   { sessions, refuseKey, wallets }: ConsoleParts,
 ): void {
   router.post(SESSION, async (ctx) => {
-    // Lets requests of other pages not log in.
-    await pageSession(ctx, sessions);
+    expectOwnPage(ctx);
     const given = logInOf(await readSmallJson(time, ctx));
     const loggedIn = await sessions.logIn(given);
     if (loggedIn === undefined) {
@@ -110,8 +109,8 @@ function answerSessions(
     else ctx.body = shown(session);
   });
 
-  router.delete(SESSION, async (ctx) => {
-    await pageSession(ctx, sessions);
+  router.delete(SESSION, (ctx) => {
+    expectOwnPage(ctx);
     sessions.end(ctx.cookies.get(sessions.cookieName) ?? '');
     setCookie(ctx, `${sessions.cookieName}=`, 0);
     ctx.status = 204;

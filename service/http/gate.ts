@@ -114,12 +114,18 @@ function sessionEnded(): HttpError {
   return new HttpError(401, 'CONSOLE_SESSION_ENDED', 'There is no session, or it has ended: log in.');
 }
 
+/** The session of a request of the console's own page; undefined if it has none. @throws as expectOwnPage */
+export async function pageSession(ctx: Context, sessions: Sessions): Promise<PageSession | undefined> {
+  expectOwnPage(ctx);
+  return sessions.find(ctx.cookies.get(sessions.cookieName) ?? '');
+}
+
 /**
- * The session of a request of the console's own page; undefined if it has none. Nothing may keep the answer.
+ * Takes requests of the console's own page alone. Nothing may keep the answer.
  *
  * @throws HttpError CONSOLE_ORIGIN_WRONG. Pages on other ports of the host have the cookie, too.
  */
-export async function pageSession(ctx: Context, sessions: Sessions): Promise<PageSession | undefined> {
+export function expectOwnPage(ctx: Context): void {
   ctx.set(CONSOLE_HEADERS);
   const isReading = ctx.method === 'GET' || ctx.method === 'HEAD';
   if (!['', 'same-origin', 'none'].includes(ctx.get('Sec-Fetch-Site'))) {
@@ -134,7 +140,6 @@ export async function pageSession(ctx: Context, sessions: Sessions): Promise<Pag
       `whose Host is ${cut(ctx.get('Host'))}. Let the proxy pass Host on unchanged.`;
     throw new HttpError(403, 'CONSOLE_ORIGIN_WRONG', message);
   }
-  return sessions.find(ctx.cookies.get(sessions.cookieName) ?? '');
 }
 
 /** A browser sends Origin with each request that is not GET or HEAD. */

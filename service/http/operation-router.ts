@@ -30,8 +30,8 @@ interface QueryState<Query> {
   sealed(this: void, position: unknown): string;
 }
 
-/** Positions of one length say little: the keys of two rows, or the id of a subscription, in JSON. */
-const POSITION_CHARACTERS = 64;
+/** Positions of one length say little: the keys of two rows, or the id of a token, in JSON. */
+const POSITION_CHARACTERS = 128;
 
 /** The state of a request when it reaches the route of its operation. */
 type StateOf<Routed extends RoutedOperation> = RequestState &

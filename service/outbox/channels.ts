@@ -29,9 +29,11 @@ export async function addMissingChannels(
   subscription?: number,
 ): Promise<boolean> {
   const wanted = subscription === undefined ? sql`` : sql`and subscriptions.id = ${subscription}`;
+  // Not by a conflict alone: for PostgreSQL, each row that conflicts uses up a key.
   const { numAffectedRows } = await sql`insert into channels (subscription, feed, state)
     select subscriptions.id, feeds.id, subscriptions.state from subscriptions cross join feeds
-    where feeds.feed <> ${OPERATIONS} ${wanted}
+    where feeds.feed <> ${OPERATIONS} ${wanted} and not exists (select 1 from channels
+      where channels.subscription = subscriptions.id and channels.feed = feeds.id)
     on conflict do nothing`.execute(transaction);
   return numAffectedRows !== 0n;
 }

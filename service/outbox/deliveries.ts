@@ -239,6 +239,7 @@ function newestEvents(
     .execute();
 }
 
+/** Never empty: PostgreSQL refuses an empty list. */
 async function feedKeysOf(db: Kysely<Schema>, names: readonly string[]): Promise<number[]> {
   const rows = await db.selectFrom('feeds').select('id').where('feed', 'in', orNone(names, '')).execute();
   return [...orNone(rows.map(idOf), 0)];

@@ -181,8 +181,8 @@ export async function restoreEvents(
 ): Promise<boolean> {
   return db.transaction().execute(async (transaction) => {
     const { fromBlock, toBlock } = range;
-    const { numAffectedRows } =
-      await sql`update feeds set purged_up_to = ${fromBlock > 0 ? fromBlock - 1 : null}
+    const purgedUpTo = fromBlock > 0 ? fromBlock - 1 : null;
+    const { numAffectedRows } = await sql`update feeds set purged_up_to = ${purgedUpTo}
       where id = ${feed} and purged_up_to between ${fromBlock} and ${toBlock}`.execute(transaction);
     if (numAffectedRows === 0n) return false;
     const stored = await transaction

@@ -173,7 +173,7 @@ export interface Orphan {
  * as well.
  *
  * - An event is not sent a second time to a channel to which it was delivered, unless it was retracted there:
- *   it is then announced again (see `announceAgain`).
+ *   it is then announced again (see `rowsToStore`).
  * - An event that may have been received is sent with the id and the log index it was sent with before. If
  *   another event now has that log index, it is sent with its own: subscribers who deduplicate by transaction
  *   and log index would otherwise drop one of the two.

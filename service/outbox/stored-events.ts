@@ -296,7 +296,8 @@ export interface JudgedEvent {
 /** If the event of a retraction was purged, it was mined again, and its other announcement says the same. */
 export const ANNOUNCED_BODY = sql<string | null>`case when events.type = ${RETRACTED_TYPE} then
   (select announced.body from events announced where announced.type <> ${RETRACTED_TYPE}
-    and (announced.id = events.original or announced.original = events.original) limit 1) end`;
+    and (announced.id = events.original or announced.original = events.original)
+    order by announced.original is not null limit 1) end`;
 
 /** The body by which it is decided who wants an event, or may see it. */
 export function judgedBody({ type, body, announced }: JudgedEvent): string | null {

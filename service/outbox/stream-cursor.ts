@@ -27,9 +27,8 @@ export interface Cursors {
 }
 
 const CONTEXT = 'places';
-/** A feed's key has 24 bits, and its position 40. */
+/** A feed's key and its position, 32 bits each. */
 const ENTRY_BYTES = 8;
-const POSITION_BITS = 40;
 /** A cursor has a multiple of so many bytes: its length says little. */
 const BLOCK_BYTES = 64;
 
@@ -46,21 +45,16 @@ export async function readCursors(db: Kysely<Schema>): Promise<Cursors> {
       const entries = [[turn, 0] as const, ...positions];
       const blocks = Math.ceil((entries.length * ENTRY_BYTES) / BLOCK_BYTES);
       const content = Buffer.alloc(blocks * BLOCK_BYTES);
-      for (const [index, [feed, position]] of entries.entries()) {
-        const entry = (BigInt(feed) << BigInt(POSITION_BITS)) + BigInt(position);
-        content.writeBigUInt64BE(entry, index * ENTRY_BYTES);
-      }
+      for (const [index, [feed, position]] of entries.entries())
+        content.writeUInt32BE(position, content.writeUInt32BE(feed, index * ENTRY_BYTES));
       return seal(key, content, CONTEXT);
     },
     read(text) {
       const content = orUndefined(() => unseal(key, text, CONTEXT));
       if (content === undefined) return undefined;
       const entries: [number, number][] = [];
-      for (let at = 0; at < content.length; at += ENTRY_BYTES) {
-        const entry = content.readBigUInt64BE(at);
-        const position = BigInt.asUintN(POSITION_BITS, entry);
-        entries.push([Number(entry >> BigInt(POSITION_BITS)), Number(position)]);
-      }
+      for (let at = 0; at < content.length; at += ENTRY_BYTES)
+        entries.push([content.readUInt32BE(at), content.readUInt32BE(at + ENTRY_BYTES / 2)]);
       const [[turn] = [0], ...positions] = entries;
       // No feed has the key 0.
       return { positions: new Map(positions.filter(([feed]) => feed > 0)), turn };

@@ -138,23 +138,26 @@ export async function addSubscription(
   const columns = columnsOf(subscription, key);
   await db.transaction().execute(async (transaction) => {
     await noteChange(transaction, subscription.id);
-    const counts = await storedIn(transaction)
+    const { all, ofWallets, ofOwner } = await storedIn(transaction)
       .clearSelect()
-      .select(['owner', (eb) => eb.fn.countAll().as('count')])
-      .groupBy('owner')
-      .execute();
-    const countOf = (isCounted: (owner: string | null) => boolean): number =>
-      counts.reduce((sum, one) => sum + (isCounted(one.owner) ? Number(one.count) : 0), 0);
-    const mostOfOwner = isWallet(owner) ? MOST_OF_WALLET : MOST_OF_OWNER;
+      .select(({ fn }) => [
+        fn.countAll<number>().as('all'),
+        sql<number>`count(case when owner like ${`${WALLETS}%`} then 1 end)`.as('ofWallets'),
+        sql<number>`count(case when owner = ${owner ?? ''} then 1 end)`.as('ofOwner'),
+      ])
+      .executeTakeFirstOrThrow();
+    const isOfWallet = owner?.startsWith(WALLETS) === true;
     const isFull =
-      countOf(() => true) >= MOST_SUBSCRIPTIONS ||
-      (isWallet(owner) && countOf(isWallet) >= MOST_OF_WALLETS) ||
-      (owner !== undefined && countOf((one) => one === owner) >= mostOfOwner);
+      all >= MOST_SUBSCRIPTIONS ||
+      (isOfWallet && ofWallets >= MOST_OF_WALLETS) ||
+      (owner !== undefined && ofOwner >= (isOfWallet ? MOST_OF_WALLET : MOST_OF_OWNER));
     if (isFull) {
       // A holder does not see how many others have.
-      const many =
-        owner === undefined ? `${MOST_SUBSCRIPTIONS} subscriptions` : 'as many subscriptions as there may be';
-      throw new RequestError('SUBSCRIPTIONS_TOO_MANY', `There are ${many} already. Delete one first.`);
+      const many = owner === undefined ? `${MOST_SUBSCRIPTIONS}` : 'too many';
+      throw new RequestError(
+        'SUBSCRIPTIONS_TOO_MANY',
+        `There are ${many} subscriptions already. Delete one first.`,
+      );
     }
     const { id } = await transaction
       .insertInto('subscriptions')
@@ -172,20 +175,19 @@ export async function addSubscription(
   });
 }
 
-function isWallet(owner: string | null | undefined): boolean {
-  return owner?.startsWith('eip155:') === true;
-}
+/** The owners that are wallets begin with it. */
+const WALLETS = 'eip155:';
 
 /** Replaces a subscription, if there is one. */
 export async function replaceSubscription(
   database: Database,
   name: string,
-  replaced: (row: SubscriptionRow) => StoredSubscription,
+  replacementOf: (row: SubscriptionRow) => StoredSubscription,
   key: SecretsKey,
   now: number,
 ): Promise<void> {
   const find = (db: Kysely<Schema>) => findSubscription(db, name);
-  await change(database, name, find, (row) => columnsOf(replaced(row), key), now);
+  await change(database, name, find, (row) => columnsOf(replacementOf(row), key), now);
 }
 
 /** Pauses the active subscriptions whose owner has no live key. Returns whether there was one. */
@@ -242,7 +244,7 @@ async function change(
   database: Database,
   name: string,
   find: (db: Transaction<Schema>) => Promise<SubscriptionRow | undefined>,
-  changed: (row: SubscriptionRow) => { state: SubscriptionState } & Partial<SubscriptionRow>,
+  columnsFor: (row: SubscriptionRow) => { state: SubscriptionState } & Partial<SubscriptionRow>,
   now: number,
 ): Promise<void> {
   await database.db.transaction().execute(async (db) => {
@@ -250,7 +252,7 @@ async function change(
     const row = await find(db);
     if (row === undefined) return;
     const { id, changed_at, state: before } = row;
-    const columns = changed(row);
+    const columns = columnsFor(row);
     const { state, definition } = columns;
     // Always later than before, even if the clock was set back: deliveries notice the change by it.
     await db
@@ -261,9 +263,8 @@ async function change(
     if (definition) await addOperationsChannel(db, { id, state, definition }, now);
     // A channel of `default` may be gone while the others are active.
     if (state === before && row.definition !== null) return;
-    await sql`update channels set state = ${state}, failing_since = null where subscription = ${id}`.execute(
-      db,
-    );
+    await sql`update channels set state = ${state}, failing_since = null
+      where subscription = ${id}`.execute(db);
     if (state !== 'active') return;
     await endTrouble(db, name, now);
     for (const channel of await channelsOfSubscription(db, id))
@@ -344,8 +345,8 @@ export async function countSubscriptions(
   return byState;
 }
 
-/** Adds `failingSince` to those of these subscriptions that are failing. */
-export function withFailures<Shown extends Pick<Subscription, 'id'>>(
+/** Adds `failingSince` to those of these subscriptions that are failing. One that is paused fails no more. */
+export function withFailures<Shown extends Pick<Subscription, 'id' | 'config'>>(
   subscriptions: readonly Shown[],
   conditions: readonly Condition[],
 ): (Shown & { failingSince?: string })[] {
@@ -353,6 +354,6 @@ export function withFailures<Shown extends Pick<Subscription, 'id'>>(
   const since = new Map(failing.map((one) => [one.subject, new Date(one.since).toISOString()]));
   return subscriptions.map((one) => {
     const failingSince = since.get(subjectOfSubscription(one.id));
-    return failingSince === undefined ? one : { ...one, failingSince };
+    return failingSince === undefined || one.config.state !== 'active' ? one : { ...one, failingSince };
   });
 }

@@ -16,8 +16,8 @@ import type { NodeReport } from '../chain/node-states';
  */
 export type FeedState = 'starting' | 'following' | 'standby' | 'failing' | 'stopped';
 
-/** The status of a feed, for health and metrics. It says why, in the states failing and stopped. */
-export interface FeedStatus extends Partial<Record<keyof FeedFailure, string | undefined>> {
+/** The status of a feed, for health and metrics. */
+export interface FeedStatus {
   state: FeedState;
   /** Start of the state, in epoch milliseconds. */
   since: number;
@@ -29,6 +29,10 @@ export interface FeedStatus extends Partial<Record<keyof FeedFailure, string | u
   finalBlock?: number | undefined;
   /** Undefined while the feed is up to date. */
   catchUp?: CatchUp | undefined;
+  /** Why, in the states failing and stopped. */
+  code?: string | undefined;
+  reason?: string | undefined;
+  remedy?: string | undefined;
 }
 
 /** Why a feed is not read, for everybody to read. */
@@ -76,7 +80,10 @@ export function newFeedStatus(now: number): FeedStatus {
 /** Sets the state. `since` is kept if the state does not change. */
 export function setState(status: FeedStatus, state: FeedState, now: number, failure?: FeedFailure): void {
   if (status.state !== state) status.since = now;
-  Object.assign(status, { code: undefined, reason: undefined, remedy: undefined, ...failure, state });
+  status.state = state;
+  status.code = failure?.code;
+  status.reason = failure?.reason;
+  status.remedy = failure?.remedy;
 }
 
 /** A catch-up: the reader has not reached the newest blocks yet. */

@@ -4,6 +4,7 @@ import { readLoginMessage } from '../../service/access/login-message';
 import { createWalletLogin, type WalletLogin } from '../../service/access/wallet-login';
 import { systemTime } from '../../service/base/time';
 import { codeOf, messageOf } from '../../service/base/errors';
+import type { FollowedRegistry } from '../../service/config/followed-registries';
 import { loginMessage, type LoginLines } from '../helpers/login-message';
 
 const ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8';
@@ -97,12 +98,14 @@ describe('a message of EIP-4361', () => {
           [{ statement: 'two\nlines' }, 'URI'],
           [{ statement: 'für alle' }, 'URI'],
           [{ uri: ':no_uri' }, 'URI'],
-          [{ uri: 'https://carrier.example/a b' }, 'Version'],
+          [{ uri: 'https://carrier.example/a b' }, 'URI'],
           [{ version: '2' }, 'Version'],
           [{ chainId: '?' }, 'Chain ID'],
-          [{ chainId: '1e5' }, 'Nonce'],
+          [{ chainId: '1e5' }, 'Chain ID'],
           [{ nonce: '1234567' }, 'Nonce'],
-          [{ nonce: 'a1b2c3d4-' }, 'Issued At'],
+          [{ nonce: 'a1b2c3d4-' }, 'Nonce'],
+          [{ issuedAt: '2030-06-15T12:00:00Zx' }, 'Issued At'],
+          [{ expirationTime: '2030-06-15T18:00:00Z ' }, 'Expiration Time'],
           [{ issuedAt: 'Wed Oct 05 2011 16:48:00 GMT+0200 (CEST)' }, 'Issued At'],
           [{ issuedAt: '2030-02-31T12:00:00Z' }, 'Issued At'],
           [{ expirationTime: '2030-02-31T12:00:00Z' }, 'Expiration Time'],
@@ -145,28 +148,29 @@ describe('a message of EIP-4361', () => {
 describe('the log-in of a wallet', () => {
   const wallet = Wallet.createRandom();
   let now: number;
-  const wallets = (sealingKey = new Uint8Array(32)): WalletLogin =>
+  const wallets = (sealingKey = new Uint8Array(32), followed?: FollowedRegistry): WalletLogin =>
     createWalletLogin({
       ...{ domain: DOMAIN, sealingKey, time: { ...systemTime, now: () => now } },
       keys: { make: () => Promise.reject(new Error('No key is made here.')) },
       chainIds: () => [],
-      followedOn: () => undefined,
+      followedOn: () => followed,
     });
   const messageWith = (nonce: string): string =>
     loginMessage({ ...WHOLE, ...BARE, address: wallet.address, nonce });
+
+  const problemWith = async (nonce: string, log = wallets()): Promise<string> => {
+    const message = messageWith(nonce);
+    const signature = await wallet.signMessage(message);
+    return log
+      .login({ message, signature }, 'network', new AbortController().signal)
+      .then(() => '', messageOf);
+  };
 
   beforeEach(() => {
     now = NOW;
   });
 
   it('takes nonces of its own key, for ten minutes, letter by letter', async () => {
-    const problemWith = async (nonce: string, log = wallets()): Promise<string> => {
-      const message = messageWith(nonce);
-      const signature = await wallet.signMessage(message);
-      return log
-        .login({ message, signature }, 'network', new AbortController().signal)
-        .then(() => '', messageOf);
-    };
     const nonce = wallets().makeNonce();
     expect(nonce).to.match(/^[0-9a-z]{50,100}$/);
     expect(wallets().makeNonce()).not.to.equal(nonce);
@@ -186,5 +190,11 @@ describe('the log-in of a wallet', () => {
     expect(await problemWith(nonce)).to.match(isTaken);
     now += 1;
     expect(await problemWith(nonce)).to.match(isRefused);
+  });
+
+  it('is not one of the 20 of an hour if its key could not be stored', async () => {
+    const log = wallets(undefined, {} as FollowedRegistry);
+    for (let times = 0; times < 30; times++)
+      expect(await problemWith(log.makeNonce(), log)).to.equal('No key is made here.');
   });
 });

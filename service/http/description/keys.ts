@@ -30,7 +30,8 @@ export const KEYS = chapter('Keys', 'admin', {
     request: 'GET /keys',
     summary: 'List the keys',
     description:
-      'The newest first. Keys that have ended stay in the list for 30 days, those of wallets for an hour.',
+      'The newest first. Keys that have ended stay in the list for 30 days, those of wallets until an hour ' +
+      'after `expiresAt`.',
     query: z.object({ limit: PAGE_LIMIT, after: position<string>() }),
     answers: {
       200: page(

@@ -25,7 +25,7 @@ export const PAGE_LIMIT = wholeNumber(LIMIT).describe(
 export function position<Position>() {
   return z
     .string()
-    .transform((json) => JSON.parse(json) as Position)
+    .transform((text) => JSON.parse(text) as Position)
     .optional()
     .describe('The place where the next page begins, from the header `Link` of the page before.');
 }

@@ -54,13 +54,13 @@ async function runOnce(run: History, state: State, replicas: number): Promise<vo
     await addSubscription(one(), { config: { retractions: true } }, RETRACTING);
     const registries = ['11', '22'].map((byte) => {
       const identity = { chainKey: 'hardhat', chainId: 31337, registryAddress: `0x${byte.repeat(20)}` };
-      const [own, killing] = [nextRandom(), 0.2];
+      const own = nextRandom();
       const draw = (number: number): Partial<RegistryEvent> => ({
         type: own.pick(TYPES),
         tokenId: own.pick(TOKENS),
         payload: { remark: `0x${number}` },
       });
-      return new ChangingRegistry({ identity, random: own, run, draw, killing });
+      return new ChangingRegistry({ identity, random: own, run, draw, killing: 0.2 });
     });
     for (const registry of registries) await registry.openIn(one(), 0);
     const clients = [true, true, false].map(

@@ -211,7 +211,8 @@ export class Isolation {
 
   async #purge(): Promise<void> {
     this.hasPurged = true;
-    const [{ database }, before] = [this.#any(), this.time.now() + 1];
+    const { database } = this.#any();
+    const before = this.time.now() + 1;
     for (const registry of this.registries) {
       await registry.deliverAll(database, before);
       await registry.purge(database, before);
