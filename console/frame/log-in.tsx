@@ -174,7 +174,7 @@ export function useSession() {
       const session = await api.session();
       const isSame = session && JSON.stringify(session) === JSON.stringify(before.session);
       // A log-in or log-out meanwhile is newer.
-      if (isSame || latest.current !== before) return;
+      if (isSame || latest.current.session !== before.session) return;
       settle(session ? { session } : { session: null, reason });
     } catch (error) {
       // A page that is shown already stays.
@@ -189,7 +189,8 @@ export function useSession() {
     };
     // Somebody may have logged in on another tab.
     const look = (): void => {
-      if (document.visibilityState === 'visible') void begin();
+      const isAsking = latest.current.session === undefined && !latest.current.failure;
+      if (document.visibilityState === 'visible' && !isAsking) void begin();
     };
     addEventListener('hashchange', change);
     addEventListener('focus', look);

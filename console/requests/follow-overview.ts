@@ -1,7 +1,6 @@
 import type { Overview } from '../../service/console/views';
 import type { TaggedOverview } from './api';
 import { pauseAfter } from './pause-after';
-import { failureFrom } from './request';
 
 interface Listener {
   overview: (overview: Overview) => void;
@@ -23,7 +22,7 @@ export interface Following {
 
 /**
  * Asks for the overview each second while the tab is visible, and after growing pauses while the service does
- * not answer. It ends with the session.
+ * not answer, or not this session: the page asks then who is logged in.
  *
  * @param read resolves to undefined if the overview with that ETag is still the present one. After the
  *   signal aborted, its answer is not used.
@@ -57,8 +56,8 @@ export function followOverview(
       if (!isConnected) listener.connected();
       isConnected = wasConnected = true;
       timer = setTimeout(() => void ask(), EVERY_MS);
-    } catch (error) {
-      if (signal.aborted || failureFrom(error).code === 'CONSOLE_SESSION_ENDED') return;
+    } catch {
+      if (signal.aborted) return;
       // A service that restarts is back before anybody has to know.
       if (failures > 0 || !wasConnected) listener.lost();
       isConnected = false;

@@ -9,6 +9,7 @@ import { Field, FileDrop, readJsonFile } from '../parts/fields';
 import { Table, type Column, type TableProps } from '../parts/table';
 import { Party, ShownText, TokenLink, When } from '../parts/values';
 import type { Api, Issuance, TokenQuestion } from '../requests/api';
+import { failureFrom } from '../requests/request';
 import { useLoaded, type Loaded } from '../requests/use-loaded';
 import { TokenDetails } from './token-details';
 import { tokenOfFile } from './token-of-file';
@@ -201,17 +202,23 @@ export function readOwnTokens(api: Pick<Api, 'events'>): ConsoleContext['readTok
   let newest: readonly TokenEvent[] | undefined;
   let cursor = '';
   return async (signal) => {
-    for (let pages = 0, after; after !== cursor && (pages < PAGES || last.size === 0); pages++) {
+    let after: string | undefined;
+    for (let pages = 0; after !== cursor && (pages < PAGES || last.size === 0); pages++) {
       after = cursor;
-      const page = await api.events(after, signal);
+      const page = await api.events(after, signal).catch((thrown: unknown) => {
+        if (['CURSOR_EXPIRED', 'CURSOR_INVALID'].includes(failureFrom(thrown).code)) cursor = '';
+        throw thrown;
+      });
       for (const { body } of page.events) {
         const event = JSON.parse(body) as TokenEvent;
         // Events of a registry have none.
         if ('tokenIdHex' in event.data) last.set(tokenOf(event), event);
       }
-      if (page.cursor !== cursor) newest = undefined;
+      if (page.events.length > 0) newest = undefined;
       cursor = page.cursor;
     }
+    // More is left.
+    if (after !== cursor) newest = undefined;
     return (newest ??= [...last.values()].sort((one, other) => other.time.localeCompare(one.time)));
   };
 }

@@ -23,7 +23,7 @@ export interface Sessions {
 export type PageSession = Omit<Session, 'holder'> & { holder?: Holder };
 
 /** The content of a token. `key`: that of a holder. */
-type Sealed = Pick<Session, 'role' | 'owner' | 'expiresAt'> & { key?: string };
+type Sealed = Pick<Session, 'role' | 'expiresAt'> & { key?: string };
 
 /** How long a session lasts: that of a holder until the key ends, and a day at most, as that of a wallet. */
 const SESSION_MS = 12 * 3_600_000;
@@ -87,22 +87,24 @@ export function createSessions(
     async logIn(proof) {
       const role =
         'link' in proof ? spend('link', proof.link)?.role : ROLES.find((one) => isSame(proof.key, keys[one]));
-      const session = role && { role, owner: role, expiresAt: clock.now() + SESSION_MS };
-      if (session) return { session, cookie: write('session', session) };
+      const sealed = role && { role, expiresAt: clock.now() + SESSION_MS };
+      if (sealed) return { session: { ...sealed, owner: role }, cookie: write('session', sealed) };
       const key = 'key' in proof ? proof.key : '';
       const holder = await accessKeys.find(key);
       if (!holder?.may.includes('read')) return undefined;
       const expiresAt = Math.min(holder.expiresAt, clock.now() + LONGEST_OF_HOLDER_MS);
-      const ofHolder = { role: 'holder', owner: holder.owner, expiresAt } as const;
-      return { session: { ...ofHolder, holder }, cookie: write('session', { ...ofHolder, key }) };
+      const ofHolder = { role: 'holder', expiresAt } as const;
+      const session = { ...ofHolder, owner: holder.owner, holder };
+      return { session, cookie: write('session', { ...ofHolder, key }) };
     },
-    newLink: () => write('link', { role: 'operator', owner: 'operator', expiresAt: clock.now() + LINK_MS }),
+    newLink: () => write('link', { role: 'operator', expiresAt: clock.now() + LINK_MS }),
     async find(cookie) {
       const sealed = read('session', cookie);
-      if (sealed?.key === undefined) return sealed;
-      const { key, ...session } = sealed;
+      if (sealed === undefined) return undefined;
+      const { key, role, expiresAt } = sealed;
+      if (key === undefined) return { role, owner: role, expiresAt };
       const holder = await accessKeys.find(key);
-      return holder && { ...session, holder };
+      return holder && { role, owner: holder.owner, expiresAt, holder };
     },
     end: (cookie) => void spend('session', cookie),
   };

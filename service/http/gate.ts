@@ -66,7 +66,7 @@ export function createGate({ secrets, keys, sessions, refuseKey }: GateOptions):
       const found = await pageSession(ctx, open);
       // Another tab of the page may have logged somebody else in.
       const session = found && ['', found.owner].includes(ctx.get('X-Console-Owner')) ? found : undefined;
-      if (session === undefined && !isOpen) throw sessionEnded();
+      if (session === undefined && (found || !isOpen)) throw sessionEnded();
       if (session === undefined) return {};
       const { role, holder } = session;
       return { session, role, ...(holder && { holder }) };

@@ -26,7 +26,7 @@ export interface Cursors {
   read(text: string): StreamPlace | undefined;
 }
 
-const CONTEXT = 'places';
+const CONTEXT = 'positions';
 /** A feed's key and its position, 32 bits each. */
 const ENTRY_BYTES = 8;
 /** A cursor has a multiple of so many bytes: its length says little. */
