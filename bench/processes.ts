@@ -59,7 +59,7 @@ interface Cost {
 interface Memory {
   usedMib: number;
   residentMib: number;
-  /** Of the process' memory: the space for new objects. */
+  /** The space for new objects, a part of the process' memory. */
   youngMib: number;
 }
 

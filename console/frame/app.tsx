@@ -27,7 +27,7 @@ interface Props extends SessionState {
   retry: () => void;
 }
 
-/** What its owner began stays when the session ends. */
+/** The forms that its owner began stay when the session ends. */
 function OwnersPage({ session, reason, failure, api, logIn, logOut, retry }: Props) {
   const [facts, setFacts] = useState<Facts>();
   const [factsFailure, setFactsFailure] = useState<RequestFailure>();

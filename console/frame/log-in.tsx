@@ -137,7 +137,7 @@ const LONGEST_NAME = 40;
 export interface SessionState {
   /** Undefined: not known yet. Null: nobody is logged in. */
   session?: Session | null;
-  /** Of the last session, unless it was logged out. */
+  /** The owner of the last session, unless it was logged out. */
   owner?: string | undefined;
   /** Why somebody has to log in again. */
   reason?: string | undefined;

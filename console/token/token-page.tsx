@@ -166,7 +166,7 @@ function IssuedDocuments() {
 /** The tokens in the scope of a key, of which the service keeps events. */
 function OwnTokens() {
   const loaded = useLoaded('own tokens', useConsole().readTokens);
-  // What is read so far is shown, until nothing is new.
+  // Tokens that are read so far are shown, until none is new.
   useEffect(loaded.reload, [loaded.data]);
   return (
     <TokenList

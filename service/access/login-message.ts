@@ -24,9 +24,11 @@ const TIME = z.regexes.datetime({ offset: true }).source.slice(1, -1);
 const line = (name: string, value: string): string => `\\n${name}: ${value}(?=\\n|$)`;
 const optional = (name: string, value: string): string => `(?:${line(name, value)}|(?!\\n${name}: ))`;
 
+const SIGNS_IN = ' wants you to sign in with your Ethereum account:';
+
 /** The parts in the order of the ABNF. The statement, the request id and the resources have no effect. */
 const PARTS = Object.entries({
-  domain: `(?<scheme>${SCHEME}://)?(?<domain>(?:${PCHAR}|[[\\]])+) wants you to sign in with your Ethereum account:`,
+  domain: `(?<scheme>${SCHEME}://)?(?<domain>(?:${PCHAR}|[[\\]])+)${SIGNS_IN}`,
   address: String.raw`\n(?<address>0x[\dA-Fa-f]{40})\n`,
   statement: String.raw`\n(?:[\w.~!$&'()*+,;=:@/?#[\] -]+\n)?`,
   URI: line('URI', `(?<uri>${URI})`),

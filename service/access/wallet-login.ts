@@ -15,7 +15,7 @@ import { partyOf } from './scope';
 
 /** GET /console/api/wallet-login: what wallets sign for. 204 if wallets do not log in. */
 export interface WalletPlace {
-  /** Of the settings. */
+  /** DOMAIN of the settings. */
   domain: string;
   /** The chains of the followed registries. */
   chainIds: number[];
@@ -23,7 +23,7 @@ export interface WalletPlace {
 
 /** Wallets prove who they are, and get a key that sees what their account is a party to. */
 export interface WalletLogin {
-  /** What wallets sign for. */
+  /** The facts that a message of a wallet names. */
   place(this: void): WalletPlace;
   /** A nonce for a message. It shows its time, so that only nonces that were used are stored. */
   makeNonce(): string;
@@ -36,7 +36,7 @@ export interface WalletLogin {
 }
 
 interface WalletLoginParts {
-  /** Of the settings. */
+  /** DOMAIN of the settings. */
   domain: string;
   /** Seals nonces. Anybody gets one, so it must not follow from what people choose; 32 bytes. */
   sealingKey: Uint8Array;

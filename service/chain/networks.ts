@@ -65,7 +65,7 @@ export interface Network {
  */
 export type GasPricing = 'eip-1559' | 'legacy' | 'free';
 
-/** What the network and the settings say of fees. */
+/** Terms of fees, by the network and the settings. */
 export interface FeeTerms {
   gasPricing: GasPricing;
   /** The least priority fee; undefined: any. */

@@ -20,10 +20,10 @@ export type Role = 'operator' | 'reader' | 'holder';
 /** GET and POST /console/api/session. GET answers 204 if nobody is logged in. */
 export interface Session {
   role: Role;
-  /** Of the key of a holder, or else the role. What a page keeps and sends is for one owner. */
+  /** The owner of a holder's key, or else the role. A page keeps and sends things of one owner. */
   owner: string;
   expiresAt: number;
-  /** Of a holder. */
+  /** The key of a holder. */
   holder?: Pick<Holder, 'name' | 'may'>;
 }
 

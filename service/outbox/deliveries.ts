@@ -175,7 +175,7 @@ export async function listDeliveries(db: Kysely<Schema>, wanted: DeliveriesWante
   const feeds = await feedKeysOf(db, names);
   const isOfFew = wanted.tokenId !== undefined || wanted.eventId !== undefined;
   const undelivered = isOfFew ? undefined : await undeliveredIn(db, channels, states, after.event);
-  // What others have must not fill the pages of an owner.
+  // Rows of others must not fill the pages of an owner.
   const among = undelivered ?? (own && enqueuedFor(db, channels));
   const shown = new Set<DeliveryState>(states ?? [...UNDELIVERED_STATES, 'delivered']);
   const found: FoundDelivery[] = [];

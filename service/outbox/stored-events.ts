@@ -289,7 +289,7 @@ export async function forgetLetters(
 export interface JudgedEvent {
   type: string;
   body: string;
-  /** Of a retraction: the body of its event. Null if nothing of that is kept. */
+  /** The body of the event that a retraction takes back. Null if nothing of it is kept. */
   announced: string | null;
 }
 

@@ -18,7 +18,7 @@ export interface Selecting extends Selection {
 }
 
 /** The requested part of the stream. `wait`: seconds. `retractions`: undefined if the rules decide it. */
-type Wanted = Pick<Fetched, 'after' | 'limit'> & { wait: number; retractions?: boolean | undefined };
+type Wanted = Omit<Fetched, 'rules'> & { wait: number; retractions?: boolean | undefined };
 
 /** An event as a webhook would have it. */
 interface FetchedEvent {
@@ -108,13 +108,13 @@ export function createEventFetching(parts: FetchingParts): EventFetching {
   lifecycle.on('recorded', onRecorded);
   const looking = repeat(time, look, LOOK_EVERY_MS);
   return {
-    async fetch(selecting, { after, limit, wait, retractions }, left) {
+    async fetch(selecting, { wait, retractions, ...part }, left) {
       const signingKeys = signingKeysIn(config);
       const { contentType } = selecting.config;
       const compiled = compileRules(JSON.stringify(selecting));
       const rules = { ...compiled, hasRetractions: retractions ?? compiled.hasRetractions };
       patient++;
-      const page = await fetchPage({ after, limit, rules }, wait * 1_000, left).finally(() => patient--);
+      const page = await fetchPage({ ...part, rules }, wait * 1_000, left).finally(() => patient--);
       const signed = ({ body, cursor }: StreamPage['events'][number]): FetchedEvent => {
         const { signature, key } = signatureOf(signingKeys, Buffer.from(body), time.now());
         return { body, signature, keyId: key.id, contentType, cursor };

@@ -39,7 +39,7 @@ describe('the console of a wallet', function () {
   let others: string;
   /** Thrown by the wallet. Undefined: it approves. */
   let refusal: unknown;
-  /** What the wallet waits for before it signs. */
+  /** The wallet waits for it before it signs. */
   let approval: Promise<void> | undefined;
   /** A key with a scope. */
   let bank: string;
