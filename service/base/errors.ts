@@ -54,8 +54,12 @@ export class ConfigurationError extends ServiceError {}
  * body. By default it is not retryable, even if its code is.
  */
 export class RequestError extends ServiceError {
-  constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
+  /** The status of the answer, by default the first one of the code. */
+  readonly status: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: ServiceErrorOptions & { status?: number } = {}) {
     super(code, message, { retryable: false, ...options });
+    this.status = options.status ?? meaningOf(code)?.status?.[0];
   }
 }
 

@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Router } from '@koa/router';
 import type { Context } from 'koa';
+import { RequestError } from '../base/errors';
 import type { Answers } from '../answers/answers';
 import type { CheckingPool } from '../answers/checking-pool';
 import type { WalletLogin } from '../access/wallet-login';
 import type { PageSession, Sessions } from '../console/sessions';
 import type { Facts, LogIn, Overview, Session } from '../console/views';
 import { CONSOLE, expectOwnPage, pageSession } from './gate';
-import { HttpError } from './errors';
 import { sendJson, type OperationRouter } from './operation-router';
 import { arrived, checkDeclaredBody, readBody, readSmallJson, SMALL_BYTES } from './read-body';
 import { builtFile } from './routes/published';
@@ -93,7 +93,7 @@ function answerSessions(
     const given = logInOf(await readSmallJson(time, ctx));
     const loggedIn = await sessions.logIn(given);
     if (loggedIn === undefined) {
-      const wrong = new HttpError(401, 'CONSOLE_KEY_WRONG', KEY_WRONG);
+      const wrong = new RequestError('CONSOLE_KEY_WRONG', KEY_WRONG);
       // A link is too long to be guessed, so it need not wait.
       throw 'key' in given ? refuseKey(ctx, wrong) : wrong;
     }
@@ -123,7 +123,7 @@ function answerSessions(
 
   // Programs call it with ADMIN_API_KEY. No page does: a session must not prolong itself. A link operates.
   answer({ access: 'admin', method: 'post', path: `${API}/links`, isHarmless: true }, (ctx) => {
-    if (ctx.state.role !== 'admin') throw new HttpError(401, 'CONSOLE_KEY_WRONG', 'Send ADMIN_API_KEY.');
+    if (ctx.state.role !== 'admin') throw new RequestError('CONSOLE_KEY_WRONG', 'Send ADMIN_API_KEY.');
     ctx.status = 201;
     ctx.body = { url: `${CONSOLE}#link=${sessions.newLink()}` };
   });
@@ -144,11 +144,10 @@ function logInOf({ key, link }: Readonly<Record<string, unknown>>): LogIn {
   if (typeof key === 'string' && link === undefined) return { key };
   if (typeof link === 'string' && key === undefined) return { link };
   const message = 'The body must have one member, a text: {"key": "…"} or {"link": "…"}.';
-  throw new HttpError(400, 'REQUEST_FIELD_INVALID', message);
+  throw new RequestError('REQUEST_FIELD_INVALID', message);
 }
 
-const NOT_BUILT = new HttpError(
-  404,
+const NOT_BUILT = new RequestError(
   'CONSOLE_NOT_BUILT',
   'The page of the console is not built: run `npm run build`, and restart the service.',
 );

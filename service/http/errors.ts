@@ -2,7 +2,6 @@ import type { Middleware } from 'koa';
 import {
   CallerLeftError,
   CursorExpiredError,
-  meaningOf,
   RequestError,
   ServiceError,
   TooOftenError,
@@ -10,22 +9,9 @@ import {
   codeOf,
   messageOf,
   orUndefined,
-  type ErrorCode,
 } from '../base/errors';
 import { printable } from '../base/printable';
 import { ERROR_CODE_HEADER, type RequestState } from './request-log';
-
-/** An error in the use of HTTP. It has a status other than 500, and its message is sent to the caller. */
-export class HttpError extends ServiceError {
-  constructor(
-    readonly status: number,
-    code: ErrorCode,
-    message: string,
-    cause?: unknown,
-  ) {
-    super(code, message, { cause });
-  }
-}
 
 /**
  * Turns every error into the error body of docs/specification.md 5.4. The reason of a 500 is logged, and
@@ -70,14 +56,11 @@ export function errors(options: {
  * first status is 500, or that has none, is not explained to the caller.
  */
 function publicStatusOf(thrown: unknown): number | undefined {
-  if (thrown instanceof HttpError) return thrown.status;
   if (thrown instanceof TooOftenError) return 429;
   if (thrown instanceof UnavailableError) return 503;
   // nginx's status for a caller that left. It appears only in the log.
   if (thrown instanceof CallerLeftError) return 499;
-  if (!(thrown instanceof RequestError)) return undefined;
-  const first = meaningOf(thrown.code)?.status?.[0];
-  return first === 500 ? undefined : first;
+  return thrown instanceof RequestError && thrown.status !== 500 ? thrown.status : undefined;
 }
 
 function withRemedy({ message, remedy }: ServiceError): string {
@@ -95,10 +78,10 @@ export const unanswered: Middleware = async (ctx, next) => {
   const isUnanswered = ctx.status === 404 || ctx.status === 405 || ctx.status === 501;
   if (!isUnanswered) return;
   if (ctx.response.get('Allow')) {
-    throw new HttpError(405, 'METHOD_NOT_ALLOWED', 'This path does not answer that method.');
+    throw new RequestError('METHOD_NOT_ALLOWED', 'This path does not answer that method.');
   }
   ctx.remove('Allow');
-  throw new HttpError(404, 'NOT_FOUND', 'There is nothing at this path.');
+  throw new RequestError('NOT_FOUND', 'There is nothing at this path.');
 };
 
 /**
@@ -109,16 +92,16 @@ export const unanswered: Middleware = async (ctx, next) => {
 export const wellFormed: Middleware = async (ctx, next) => {
   const hosts = ctx.req.headersDistinct.host ?? [];
   if (hosts.length > 1)
-    throw new HttpError(400, 'REQUEST_MALFORMED', 'The request has the header Host more than once.');
+    throw new RequestError('REQUEST_MALFORMED', 'The request has the header Host more than once.');
   if (ctx.req.httpVersion === '1.1' && hosts.length === 0)
-    throw new HttpError(400, 'REQUEST_MALFORMED', 'The request has no header Host.');
+    throw new RequestError('REQUEST_MALFORMED', 'The request has no header Host.');
   // Koa's ctx.path throws for a target that is not a URL.
   const path = orUndefined(() => decodeURIComponent(ctx.path));
   if (path === undefined) {
     const message = 'The path has malformed percent-encoding, or is no path. Write % as %25.';
-    throw new HttpError(400, 'PATH_MALFORMED', message);
+    throw new RequestError('PATH_MALFORMED', message);
   }
   if (path.includes('\0'))
-    throw new HttpError(400, 'PATH_MALFORMED', 'The path has the character NUL (%00): leave it out.');
+    throw new RequestError('PATH_MALFORMED', 'The path has the character NUL (%00): leave it out.');
   await next();
 };

@@ -1,9 +1,8 @@
 import type { Context, Middleware } from 'koa';
 import { isAccessKey, type AccessKeys } from '../access/access-keys';
-import { cut, orUndefined } from '../base/errors';
+import { cut, orUndefined, RequestError } from '../base/errors';
 import { isSame, type PageSession, type Sessions } from '../console/sessions';
 import { onlyLooks, type Operation } from './description/operation';
-import { HttpError } from './errors';
 import type { AccessState } from './request-log';
 import type { RefuseKey } from './wrong-keys';
 
@@ -84,34 +83,34 @@ export function createGate({ secrets, keys, sessions, refuseKey }: GateOptions):
   };
 }
 
-/** @throws HttpError KEY_READ_ONLY, KEY_MAY_NOT. */
+/** @throws RequestError KEY_READ_ONLY, KEY_MAY_NOT. */
 function expectAllowed({ role, holder }: AccessState, operation: GatedOperation): void {
   if (role === 'reader' && !onlyLooks(operation)) {
     const message = 'CONSOLE_READ_KEY only looks. Use ADMIN_API_KEY to change something.';
-    throw new HttpError(403, 'KEY_READ_ONLY', message);
+    throw new RequestError('KEY_READ_ONLY', message);
   }
   const { scope } = operation;
   if (holder === undefined || (scope !== undefined && holder.may.includes(scope))) return;
   const needed =
     scope === undefined ? 'It is not for keys with a scope.' : `It needs a key that may ${scope}.`;
   const message = `Your key may not do this: it may ${holder.may.join(' and ')}. ${needed}`;
-  throw new HttpError(403, 'KEY_MAY_NOT', message);
+  throw new RequestError('KEY_MAY_NOT', message);
 }
 
-function refusal(ctx: Context, access: Access, roles: readonly KeyRole[], key = ''): HttpError {
+function refusal(ctx: Context, access: Access, roles: readonly KeyRole[], key = ''): RequestError {
   if (access === 'session') return sessionEnded();
-  if (roles.length === 0) return new HttpError(404, 'NOT_FOUND', 'There is nothing at this path.');
+  if (roles.length === 0) return new RequestError('NOT_FOUND', 'There is nothing at this path.');
   ctx.set('WWW-Authenticate', 'Bearer');
   if (isAccessKey(key))
-    return new HttpError(401, 'ACCESS_KEY_WRONG', 'The key is wrong, or it has ended. Ask for a new one.');
+    return new RequestError('ACCESS_KEY_WRONG', 'The key is wrong, or it has ended. Ask for a new one.');
   const named = { admin: '<ADMIN_API_KEY>', issuer: '<API_KEY>', reader: undefined };
   const names = roles.flatMap((role) => named[role] ?? []);
   const message = `This endpoint needs the header Authorization: Bearer ${names.join(' or ')}.`;
-  return new HttpError(401, access === 'admin' ? 'ADMIN_API_KEY_WRONG' : 'API_KEY_WRONG', message);
+  return new RequestError(access === 'admin' ? 'ADMIN_API_KEY_WRONG' : 'API_KEY_WRONG', message);
 }
 
-function sessionEnded(): HttpError {
-  return new HttpError(401, 'CONSOLE_SESSION_ENDED', 'There is no session, or it has ended: log in.');
+function sessionEnded(): RequestError {
+  return new RequestError('CONSOLE_SESSION_ENDED', 'There is no session, or it has ended: log in.');
 }
 
 /** The session of a request of the console's own page; undefined if it has none. @throws as expectOwnPage */
@@ -123,7 +122,7 @@ export async function pageSession(ctx: Context, sessions: Sessions): Promise<Pag
 /**
  * Takes requests of the console's own page alone. Nothing may keep the answer.
  *
- * @throws HttpError CONSOLE_ORIGIN_WRONG. Pages on other ports of the host have the cookie, too.
+ * @throws RequestError CONSOLE_ORIGIN_WRONG. Pages on other ports of the host have the cookie, too.
  */
 export function expectOwnPage(ctx: Context): void {
   ctx.set(CONSOLE_HEADERS);
@@ -132,13 +131,13 @@ export function expectOwnPage(ctx: Context): void {
     const message =
       "The request comes from another site's page, or from another port of this host (Sec-Fetch-Site). " +
       'Send it from the page of the console, or with a key.';
-    throw new HttpError(403, 'CONSOLE_ORIGIN_WRONG', message);
+    throw new RequestError('CONSOLE_ORIGIN_WRONG', message);
   }
   if (!isReading && !hasOwnOrigin(ctx)) {
     const message =
       `The Origin ${cut(ctx.get('Origin')) || '(none)'} is not that of this console, ` +
       `whose Host is ${cut(ctx.get('Host'))}. Let the proxy pass Host on unchanged.`;
-    throw new HttpError(403, 'CONSOLE_ORIGIN_WRONG', message);
+    throw new RequestError('CONSOLE_ORIGIN_WRONG', message);
   }
 }
 

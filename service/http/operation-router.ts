@@ -3,12 +3,11 @@ import { Router, type RouterContext } from '@koa/router';
 import type { Context } from 'koa';
 import type * as z from 'zod';
 import type { JsonParts } from '../answers/checking-pool';
-import { cut, orUndefined, UnavailableError } from '../base/errors';
+import { cut, orUndefined, RequestError, UnavailableError } from '../base/errors';
 import { seal, unseal } from '../base/seal';
 import type { Time } from '../base/time';
 import type { JsonObject } from '../issuance/credential';
 import { onlyLooks, type Operation } from './description/operation';
-import { HttpError } from './errors';
 import type { Gate, GatedOperation } from './gate';
 import { readSmallJson } from './read-body';
 import type { RequestState } from './request-log';
@@ -105,7 +104,7 @@ function databaseRemoved(): UnavailableError {
   return new UnavailableError('DATABASE_REMOVED', message, { retryAfterMs: RESTORED_AFTER_MS });
 }
 
-/** Checks the parameters of a query, and refuses unknown ones. @throws HttpError QUERY_INVALID */
+/** Checks the parameters of a query, and refuses unknown ones. @throws RequestError QUERY_INVALID */
 function checkedQuery(schema: z.ZodObject, ctx: Context, opened: (after: string) => string) {
   const givenQuery = namedParameters(ctx, Object.keys(schema.shape));
   const { after } = givenQuery;
@@ -133,8 +132,8 @@ function namedParameters(ctx: Context, names: readonly string[]): Record<string,
 }
 
 /** An error that names the parameter. */
-export function wrongQuery(name: string, problem: string): HttpError {
-  return new HttpError(400, 'QUERY_INVALID', `The parameter ${name} ${problem.replace(/\.$/, '')}.`);
+export function wrongQuery(name: string, problem: string): RequestError {
+  return new RequestError('QUERY_INVALID', `The parameter ${name} ${problem.replace(/\.$/, '')}.`);
 }
 
 /** Names the next page (RFC 8288), which has the other parameters of this one. */

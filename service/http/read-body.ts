@@ -5,8 +5,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createBrotliDecompress, createUnzip } from 'node:zlib';
 import type { Context } from 'koa';
 import bodyParser from 'koa-bodyparser';
+import { RequestError } from '../base/errors';
 import { type Time, newDeferred, repeat } from '../base/time';
-import { HttpError } from './errors';
 import type { JsonObject } from '../issuance/credential';
 import { checkedBody, jsonObjectOf, parseBody } from '../issuance/parse-body';
 
@@ -45,7 +45,7 @@ const JSON_TYPE = /^application\/([\w.-]+\+)?json$/i;
 export function checkDeclaredBody(ctx: Context, limit = LIMIT_BYTES): void {
   if (!JSON_TYPE.test(ctx.request.type)) {
     const message = 'The body must be JSON, with Content-Type: application/json.';
-    throw new HttpError(415, 'CONTENT_TYPE_WRONG', message);
+    throw new RequestError('CONTENT_TYPE_WRONG', message);
   }
   if ((ctx.request.length ?? 0) <= limit) return;
   dropRest(ctx);
@@ -107,7 +107,7 @@ async function smallObject(ctx: Context): Promise<JsonObject> {
 /**
  * Waits for a body while it arrives fast enough.
  *
- * @throws HttpError 408 for one that hardly arrives; the errors of the reading.
+ * @throws RequestError 408 for one that hardly arrives; the errors of the reading.
  */
 export async function arrived<T>(
   time: Time,
@@ -123,14 +123,14 @@ export async function arrived<T>(
     // Then the bytes that arrived while this process was busy are read.
     await nextTurn();
     if (!req.complete && socket.bytesRead - before < bytes)
-      tooSlow.reject(new HttpError(408, 'BODY_TOO_SLOW', 'The body arrives too slowly.'));
+      tooSlow.reject(new RequestError('BODY_TOO_SLOW', 'The body arrives too slowly.'));
     before = socket.bytesRead;
   };
   const looking = repeat(time, look, withinMs, withinMs);
   try {
     return await Promise.race([reading, tooSlow.promise]);
   } catch (error) {
-    if (error instanceof HttpError && (error.status === 408 || error.status === 413)) dropRest(ctx);
+    if (error instanceof RequestError && (error.status === 408 || error.status === 413)) dropRest(ctx);
     throw error;
   } finally {
     void looking.stop();
@@ -150,7 +150,7 @@ function dropRest(ctx: Context): void {
  *
  * @param limit most decoded bytes.
  * @param onChunk receives the decoded bytes as they arrive.
- * @throws HttpError 413 over the limit, 400 for a body that is incomplete or wrongly encoded, 415 for an
+ * @throws RequestError 413 over the limit, 400 for a body that is incomplete or wrongly encoded, 415 for an
  *   unknown encoding. The request stays open; the calling code decides about the rest of its body.
  */
 export async function readBody(
@@ -177,7 +177,7 @@ export async function readBody(
       source.on('end', resolve);
       const undecodable = 'The body does not decode as its Content-Encoding says.';
       if (source !== request)
-        source.on('error', (cause) => reject(new HttpError(400, 'BODY_NOT_JSON', undecodable, cause)));
+        source.on('error', (cause) => reject(new RequestError('BODY_NOT_JSON', undecodable, { cause })));
       // The connection may have closed before the body is read, as when a waiting caller leaves. A body that
       // has arrived whole may still be on its way to the decoder, which then never gets its end.
       if (request.destroyed && !request.readableEnded) reject(aborted());
@@ -204,17 +204,17 @@ function decoded(request: IncomingMessage): Readable {
   if (encoding === 'identity') return request;
   if (encoding === 'gzip' || encoding === 'deflate') return request.pipe(createUnzip());
   if (encoding === 'br') return request.pipe(createBrotliDecompress());
-  throw new HttpError(415, 'CONTENT_ENCODING_UNSUPPORTED', 'Unsupported Content-Encoding.');
+  throw new RequestError('CONTENT_ENCODING_UNSUPPORTED', 'Unsupported Content-Encoding.');
 }
 
-function tooLarge(limit: number): HttpError {
+function tooLarge(limit: number): RequestError {
   const words = limit === SMALL_BYTES ? '64 KB' : `${limit / 1024 / 1024} MB`;
-  return new HttpError(413, 'BODY_TOO_LARGE', `The body is larger than ${words}.`);
+  return new RequestError('BODY_TOO_LARGE', `The body is larger than ${words}.`);
 }
 
 /** The error for a caller that leaves while it sends. */
-export function aborted(): HttpError {
-  return new HttpError(400, 'BODY_ABORTED', 'The body ended before it was complete.');
+export function aborted(): RequestError {
+  return new RequestError('BODY_ABORTED', 'The body ended before it was complete.');
 }
 
 /**

@@ -10,11 +10,10 @@ import {
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import { ConfigurationError, codeOf, messageOf } from '../base/errors';
+import { ConfigurationError, codeOf, messageOf, RequestError } from '../base/errors';
 import type { Logger } from '../base/logger';
 import { type Time, repeat } from '../base/time';
 import { CORS_HEADERS } from './gate';
-import { HttpError } from './errors';
 import { ERROR_CODE_HEADER } from './request-log';
 
 /** A listening HTTP server. */
@@ -168,11 +167,11 @@ function longestIdle(connections: Connections): Socket | undefined {
 }
 
 /** The answer to each kind of error; all others are answered 400. */
-const ANSWERS: Readonly<Record<string, HttpError>> = {
-  HPE_HEADER_OVERFLOW: new HttpError(431, 'HEADERS_TOO_LARGE', 'The headers are too large.'),
-  ERR_HTTP_REQUEST_TIMEOUT: new HttpError(408, 'REQUEST_TIMEOUT', 'The request did not arrive in time.'),
+const ANSWERS: Readonly<Record<string, RequestError>> = {
+  HPE_HEADER_OVERFLOW: new RequestError('HEADERS_TOO_LARGE', 'The headers are too large.'),
+  ERR_HTTP_REQUEST_TIMEOUT: new RequestError('REQUEST_TIMEOUT', 'The request did not arrive in time.'),
 };
-const NOT_HTTP = new HttpError(400, 'REQUEST_MALFORMED', 'The request is not valid HTTP.');
+const NOT_HTTP = new RequestError('REQUEST_MALFORMED', 'The request is not valid HTTP.');
 
 /**
  * Answers requests that Node.js could not parse, or did not receive in time, in the form of every other
@@ -191,7 +190,7 @@ function answerMalformedRequests(
   server.on('clientError', (error: Error, socket: Socket) => {
     if (answered.has(socket)) return;
     if (!socket.writable || codeOf(error) === 'ECONNRESET') return void socket.destroy();
-    const { status, code, message } = ANSWERS[codeOf(error) ?? ''] ?? NOT_HTTP;
+    const { status = 400, code, message } = ANSWERS[codeOf(error) ?? ''] ?? NOT_HTTP;
     const requestId = randomUUID();
     logger?.warn({ requestId, code, status }, message);
     const underWay = [...(connections.get(socket) ?? [])];

@@ -5,8 +5,8 @@ import { PassThrough } from 'node:stream';
 import { queryObjects } from 'node:v8';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
+import type { RequestError } from '../../service/base/errors';
 import { newDeferred } from '../../service/base/time';
-import type { HttpError } from '../../service/http/errors';
 import { readBody } from '../../service/http/read-body';
 import { serve } from '../helpers/http-server';
 
@@ -55,7 +55,7 @@ describe('reading a large body', () => {
     const server = await serve((request) => {
       readBody(request, 2 * MEGABYTE).then(
         ({ length }) => outcome.resolve(`${length} bytes`),
-        ({ code }: HttpError) => outcome.resolve(code),
+        ({ code }: RequestError) => outcome.resolve(code),
       );
     });
     const socket = connect(server.port, '127.0.0.1');

@@ -1,11 +1,10 @@
 import { expect } from 'chai';
 import type { Context } from 'koa';
-import type { TooOftenError } from '../../service/base/errors';
-import { HttpError } from '../../service/http/errors';
+import { RequestError, type TooOftenError } from '../../service/base/errors';
 import { limitLogins } from '../../service/access/wallet-login';
 import { createKeyRefusal, type RefuseKey } from '../../service/http/wrong-keys';
 
-const WRONG = new HttpError(401, 'API_KEY_WRONG', 'The key is wrong.');
+const WRONG = new RequestError('API_KEY_WRONG', 'The key is wrong.');
 
 describe('wrong keys', () => {
   let time: number;

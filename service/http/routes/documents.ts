@@ -1,11 +1,10 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
-import { BusyError, messageOf } from '../../base/errors';
+import { BusyError, messageOf, RequestError } from '../../base/errors';
 import { type Time, timeAt } from '../../base/time';
 import { DOCUMENTS, IDEMPOTENCY_KEY } from '../description/documents';
 import { limitBodies, type BodyLimitsOptions, type LimitCaller } from '../limits';
-import { HttpError } from '../errors';
 import { linkNextPage, type OperationRouter } from '../operation-router';
 import {
   arrived,
@@ -121,7 +120,8 @@ export function answerDocuments(
     const { state, txHash, failure } = issuance;
     if (state === 'failed') {
       const { code, message } = failure ?? { code: 'INTERNAL' as const, message: 'no reason is known' };
-      throw new HttpError(410, code, `The token of this document was not made: ${message} [${code}]`);
+      const reason = `The token of this document was not made: ${message} [${code}]`;
+      throw new RequestError(code, reason, { status: 410 });
     }
     if (txHash === undefined || (state !== 'mined' && state !== 'final')) {
       ctx.set('Retry-After', ASK_AGAIN_S);
@@ -164,7 +164,7 @@ function idempotencyKeyOf({ req }: Context): string | undefined {
   const key = Array.isArray(sent) ? sent.join(', ') : sent;
   if (key === undefined || IDEMPOTENCY_KEY.safeParse(key).success) return key;
   const message = 'The header Idempotency-Key must be 1 to 255 visible ASCII characters.';
-  throw new HttpError(400, 'IDEMPOTENCY_KEY_INVALID', message);
+  throw new RequestError('IDEMPOTENCY_KEY_INVALID', message);
 }
 
 /** Whether the header has the preference. Node.js joins repeated headers with a comma. */
@@ -172,7 +172,7 @@ function prefersAsync(header: string): boolean {
   return header.split(',').some((preference) => /^\s*respond-async\s*(;.*)?$/i.test(preference));
 }
 
-/** The token id in a path, as 64 digits. @throws HttpError TOKEN_ID_INVALID */
+/** The token id in a path, as 64 digits. @throws RequestError TOKEN_ID_INVALID */
 export function tokenIdIn(text: string): string {
   let problem = 'A token id has 64 hexadecimal digits, or is a decimal number.';
   try {
@@ -181,13 +181,13 @@ export function tokenIdIn(text: string): string {
   } catch (error) {
     problem = messageOf(error);
   }
-  throw new HttpError(400, 'TOKEN_ID_INVALID', problem);
+  throw new RequestError('TOKEN_ID_INVALID', problem);
 }
 
 /** The error for a token id of no document. */
-export function documentUnknown(): HttpError {
+export function documentUnknown(): RequestError {
   const message = 'No document was issued here with this token id, or it was removed.';
-  return new HttpError(404, 'DOCUMENT_UNKNOWN', message);
+  return new RequestError('DOCUMENT_UNKNOWN', message);
 }
 
 function shown({ tokenId, credentialId: id, blNumber, owner, holder, ...issuance }: Issuance): object {

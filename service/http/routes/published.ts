@@ -5,12 +5,11 @@ import { resolve } from 'node:path';
 import type { Context } from 'koa';
 import { Registry } from 'prom-client';
 import { EVENT_SCHEMAS } from '../../../client/events';
-import { ConfigurationError, messageOf } from '../../base/errors';
+import { ConfigurationError, messageOf, RequestError } from '../../base/errors';
 import { PROJECT_ROOT } from '../../base/project-root';
 import { PUBLISHED_FILES, readContextFile } from '../../base/published-files';
 import { jwksOf, type SigningKeys } from '../../base/signing-keys';
 import { DISCOVERY } from '../description/discovery';
-import { HttpError } from '../errors';
 import { ERROR_CODE_HEADER } from '../request-log';
 import type { OperationRouter } from '../operation-router';
 
@@ -77,7 +76,7 @@ export function answerPublished({ answer }: OperationRouter, parts: PublishedPar
   answer(DISCOVERY.getWebhookKeys, (ctx) => {
     if (keys === undefined) {
       const message = 'This service signs no webhooks: SIGNING_PRIVATE_KEY is not configured.';
-      throw new HttpError(404, 'SIGNING_KEY_MISSING', message);
+      throw new RequestError('SIGNING_KEY_MISSING', message, { status: 404 });
     }
     ctx.body = keys;
     ctx.type = 'application/jwk-set+json';
@@ -133,7 +132,7 @@ export function builtFile(
   path: string,
   mediaType: string,
   headers: Readonly<Record<string, string>>,
-  missing?: HttpError,
+  missing?: RequestError,
 ): SendFile {
   let file: SendFile | undefined;
   return (ctx) => {

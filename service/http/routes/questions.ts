@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import { RequestError } from '../../base/errors';
 import type { Answers } from '../../answers/answers';
 import { percentDecoded } from '../../base/mask-secrets';
 import type { Overview } from '../../console/views';
@@ -6,7 +7,6 @@ import { DELIVERIES } from '../description/deliveries';
 import { CREDENTIALS, TOKENS } from '../description/tokens';
 import { limitBodies } from '../limits';
 import { arrived, checkDeclaredBody, CHECKED_BYTES, readBody } from '../read-body';
-import { HttpError } from '../errors';
 import type { RequestState } from '../request-log';
 import { linkNextPage, sendJson, type OperationRouter } from '../operation-router';
 import { tokenIdIn } from './documents';
@@ -74,7 +74,7 @@ export function answerQuestions(
   answer(DELIVERIES.getEvent, async (ctx) => {
     const event = await answers.event(ctx.params.id ?? '', ctx.state.holder);
     if (event === undefined)
-      throw new HttpError(404, 'EVENT_UNKNOWN', 'There is no event with this id, or it was removed.');
+      throw new RequestError('EVENT_UNKNOWN', 'There is no event with this id, or it was removed.');
     ctx.body = event;
   });
 
@@ -100,9 +100,9 @@ export function answerQuestions(
   });
 }
 
-function tokenUnknown(): HttpError {
+function tokenUnknown(): RequestError {
   const message = 'The registry has no token with this id. Check the registry and the chain, too.';
-  return new HttpError(404, 'TOKEN_UNKNOWN', message);
+  return new RequestError('TOKEN_UNKNOWN', message);
 }
 
 /** Distinct questions of a revision. Pages ask one or two. */

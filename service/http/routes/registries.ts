@@ -1,8 +1,7 @@
-import { ServiceError, UnavailableError } from '../../base/errors';
+import { RequestError, ServiceError, UnavailableError } from '../../base/errors';
 import { parseRegistry } from '../../followed-registries/parse-registry';
 import type { Registries } from '../../followed-registries/registries';
 import { REGISTRIES } from '../description/registries';
-import { HttpError } from '../errors';
 import { type OperationRouter } from '../operation-router';
 
 /** When the node does not answer the check against the chain. */
@@ -33,7 +32,7 @@ export function answerRegistries({ answer }: OperationRouter, registries: Regist
       const message =
         `${undelivered} undelivered events of this registry wait. They stay, but nothing sends them until ` +
         'it is added again. Delete it with ?force=true.';
-      throw new HttpError(409, 'REGISTRY_HAS_UNDELIVERED', message);
+      throw new RequestError('REGISTRY_HAS_UNDELIVERED', message);
     }
     ctx.body = { ...key, undelivered };
   });

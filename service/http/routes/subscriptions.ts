@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import { RequestError } from '../../base/errors';
 import type { Holder } from '../../access/access-keys';
 import { undeliveredView } from '../../answers/delivery-views';
 import { UNDELIVERED_STATES, type DeliveriesPage, type DeliveriesWanted } from '../../outbox/deliveries';
@@ -8,7 +9,6 @@ import type { Subscriptions } from '../../subscriptions/manage-subscriptions';
 import { forReaders, type Subscription } from '../../subscriptions/subscription';
 import { DELIVERIES } from '../description/deliveries';
 import { REDELIVERY_REQUEST, SUBSCRIPTIONS } from '../description/subscriptions';
-import { HttpError } from '../errors';
 import type { LimitCaller } from '../limits';
 import type { RequestState } from '../request-log';
 import { linkNextPage, wrongQuery, type OperationRouter } from '../operation-router';
@@ -67,7 +67,7 @@ export function answerSubscriptions(
       const message =
         `${undelivered} events are not delivered yet, and would be lost for this subscriber. ` +
         'Repeat the request with ?force=true to delete them with it.';
-      throw new HttpError(409, 'SUBSCRIPTION_UNDELIVERED', message);
+      throw new RequestError('SUBSCRIPTION_UNDELIVERED', message);
     }
     ctx.set('X-Undelivered', String(undelivered));
     ctx.body = subscription;
@@ -127,7 +127,7 @@ function selectionOf(body: unknown): Selection {
   if (data === undefined) {
     const message =
       'The body must have one member: {"event": "<id>"}, {"dead": true} or {"fromBlock": <number>}.';
-    throw new HttpError(400, 'REDELIVERY_INVALID', message);
+    throw new RequestError('REDELIVERY_INVALID', message);
   }
   return 'event' in data ? { eventId: data.event } : data;
 }
