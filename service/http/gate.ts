@@ -179,18 +179,14 @@ export const CONSOLE_HEADERS = {
 };
 
 /** Sets the headers of all responses. Those of the console have no cross-origin headers. Answers OPTIONS. */
-export const cors: Middleware = async (ctx, next): Promise<void> => {
+export const cors: Middleware = (ctx, next) => {
   // Koa's ctx.path throws for a target that is no URL (RFC 9112, section 3.2).
   if (isOfConsole(orUndefined(() => ctx.path) ?? '')) {
     ctx.set(CONSOLE_HEADERS);
-    await next();
-    return;
+    return next();
   }
   ctx.set(CORS_HEADERS);
-  if (ctx.method !== 'OPTIONS') {
-    await next();
-    return;
-  }
+  if (ctx.method !== 'OPTIONS') return next();
   ctx.set('Access-Control-Allow-Methods', 'GET, HEAD, POST, OPTIONS');
   ctx.status = 204;
 };

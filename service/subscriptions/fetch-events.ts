@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Lifecycle } from '../base/lifecycle';
 import type { SigningKeys } from '../base/signing-keys';
 import { loggedOnce, type Logger } from '../base/logger';
-import { pause, repeat, type Time } from '../base/time';
+import { createWakeableSleep, repeat, type Time } from '../base/time';
 import { inBatches } from '../database/batches';
 import type { Database } from '../database/database';
 import { signatureOf } from '../delivery/attempt-delivery';
@@ -69,23 +69,25 @@ export function createEventFetching(parts: FetchingParts): EventFetching {
   /** Requests that may wait. */
   let patient = 0;
   let isStopped = false;
-  /** The waits under way, with the total that each has seen. */
-  const waits = new Map<AbortController, number>();
+  /** Those that end the waits under way, with the total that each has seen. */
+  const waits = new Map<() => void, number>();
 
   const look = loggedOnce(logger, 'new events cannot be looked for now', async () => {
     if (patient === 0) return;
     const streams = await readStreams(db);
     if (streams.total > latest.total) latest = streams;
-    for (const [wait, seen] of waits) if (latest.total > seen) wait.abort();
+    for (const [wake, seen] of waits) if (latest.total > seen) wake();
   });
 
   /** Resolves when more was recorded. Undefined: the time is over, or the caller has left. */
   async function newer(seen: number, ms: number, left: AbortSignal): Promise<Streams | undefined> {
-    if (latest.total <= seen && !isStopped) {
-      const wait = new AbortController();
-      waits.set(wait, seen);
-      await pause(time, ms, AbortSignal.any([wait.signal, left]));
-      waits.delete(wait);
+    if (latest.total <= seen && !isStopped && !left.aborted) {
+      const { sleep, wake } = createWakeableSleep(time);
+      waits.set(wake, seen);
+      left.addEventListener('abort', wake);
+      await sleep(ms);
+      left.removeEventListener('abort', wake);
+      waits.delete(wake);
     }
     return latest.total > seen ? latest : undefined;
   }
@@ -125,7 +127,7 @@ export function createEventFetching(parts: FetchingParts): EventFetching {
     async stop() {
       isStopped = true;
       lifecycle.off('recorded', onRecorded);
-      for (const wait of waits.keys()) wait.abort();
+      for (const wake of waits.keys()) wake();
       await looking.stop();
     },
   };
