@@ -13,8 +13,6 @@ exports.OPTIONS = {
   target: 'node20',
   format: 'cjs',
   mainFields: ['module', 'main'],
-  // Class names appear in logs.
-  keepNames: true,
   logLevel: 'warning',
   external: [
     // Native, or optional.
