@@ -94,6 +94,17 @@ describeOnEngines('a delivery worker', (on) => {
     expect((sentAt[1] ?? 0) - (sentAt[0] ?? 0)).to.equal(retry.initialDelayMs);
   });
 
+  it('does not try again what another has tried, until its pause is over', async () => {
+    await outbox.store(1, [eventIn(1, 7n)]);
+    const post = (): number => (sentAt.push(time.now()), 500);
+    const others = [1, 2].map(() => startWorker(database, outbox.channel, post, { time }));
+    worker = startWorker(database, outbox.channel, post, { time });
+    await isSent(5);
+    await time.settled(Promise.all(others.map((other) => other.stop())));
+    const pauses = sentAt.slice(1).map((at, index) => at - (sentAt[index] ?? 0));
+    expect(pauses).to.deep.equal([1, 2, 4, 8].map((times) => times * retry.initialDelayMs));
+  });
+
   it('sends what another process postponed whose clock was an hour ahead', async () => {
     await startIdle(() => 200);
     await outbox.store(1, [eventIn(1, 7n)]);
