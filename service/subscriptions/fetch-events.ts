@@ -69,7 +69,7 @@ export function createEventFetching(parts: FetchingParts): EventFetching {
   /** Requests that may wait. */
   let patient = 0;
   let isStopped = false;
-  /** Those that end the waits under way, with the total that each has seen. */
+  /** Each ends a wait under way, which has seen so many events. A signal for each would take 3.5 KiB. */
   const waits = new Map<() => void, number>();
 
   const look = loggedOnce(logger, 'new events cannot be looked for now', async () => {
@@ -100,6 +100,8 @@ export function createEventFetching(parts: FetchingParts): EventFetching {
     while (page.events.length === 0 && time.elapsed() < until) {
       // An early end would tell how many events of others there are.
       if (page.isEnd) streams = await newer(streams.total, until - time.elapsed(), left);
+      // SQLite gives others no turn between two pages.
+      await nextTurn();
       if (streams === undefined || left.aborted) break;
       page = await readStream(db, writing, streams, { ...fetched, after: page.cursor });
     }

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
+import pino from 'pino';
 import type { ServiceEvent } from '../../client/events';
 import { type CursorExpiredError, codeOf } from '../../service/base/errors';
+import { createLifecycle } from '../../service/base/lifecycle';
 import { systemTime } from '../../service/base/time';
 import { aboutFeed } from '../../service/events/conditions';
 import { compileRules, type Selection } from '../../service/events/select-events';
@@ -10,11 +12,13 @@ import { readStream, readStreams, type StreamPage } from '../../service/outbox/e
 import { keepBlocks, openFeed } from '../../service/outbox/feeds';
 import { purgeEvents, restoreEvents } from '../../service/outbox/purge-events';
 import { readCursors, type Cursors } from '../../service/outbox/stream-cursor';
+import { createEventFetching } from '../../service/subscriptions/fetch-events';
 import { addSubscription } from '../../service/subscriptions/stored-subscriptions';
 import { blocksOf, delivered, emptyOutbox } from '../helpers/database/empty-outbox';
 import { describeOnEngines, newState, openState } from '../helpers/database/engines';
 import { eventIn, record, SAMPLE_FEED, SAMPLE_REGISTRY } from '../helpers/database/sample-feed';
 import { subscribe } from '../helpers/database/subscriber';
+import { signingKeysOfTest } from '../helpers/receiver/webhook-to';
 import { stopLater } from '../helpers/resources';
 import { subscriptionWith } from '../helpers/subscription-body';
 
@@ -235,6 +239,25 @@ describeOnEngines('fetched events', (on, engine) => {
     const first = await page(undefined, rare);
     expect([numbers(first), first.isEnd]).to.deep.equal([[], false]);
     expect(numbers(await page(first.cursor, rare))).to.deep.equal([2_400]);
+  });
+
+  it('that nobody wants are passed while others have their turns', async () => {
+    await store(
+      1,
+      Array.from({ length: 6_500 }, (_, index) => eventIn(1, BigInt(index + 1))),
+    );
+    const { database } = on;
+    const keys = { signingKeys: signingKeysOfTest() };
+    const [lifecycle, logger] = [createLifecycle(), pino({ level: 'silent' })];
+    const parts = { database, time: systemTime, lifecycle, logger };
+    const fetching = createEventFetching({ ...parts, config: keys });
+    const left = new AbortController();
+    const rare = { filters: [{ tokens: ['9000'] }] };
+    const config = { startFrom: 'beginning', contentType: 'application/json', retractions: false } as const;
+    setImmediate(() => left.abort());
+    const { cursor } = await fetching.fetch({ ...rare, config }, { limit: 100, wait: 30 }, left.signal);
+    await fetching.stop();
+    expect((await page(cursor, rare)).isEnd).to.equal(false);
   });
 
   it('of several registries come in turns, and those of a later one from its beginning', async () => {
