@@ -5,7 +5,7 @@ export type ErrorCode = keyof typeof codes;
 
 /** The meaning of a code. The texts are Markdown, in half sentences. */
 export interface ErrorMeaning {
-  /** The statuses of answers with the code; a RequestError has the first one. */
+  /** The statuses of answers with the code; a RequestError has the first one by default. */
   readonly status?: readonly number[];
   /** Where it appears besides answers. */
   readonly where?: string;
@@ -50,16 +50,16 @@ export class ServiceError extends Error {
 export class ConfigurationError extends ServiceError {}
 
 /**
- * The request cannot be answered as it is. The message names the field as a JSON pointer into the request
- * body. By default it is not retryable, even if its code is.
+ * The request cannot be answered as it is. Its message is sent to the caller, unless the status is 500. It
+ * names the field of a body as a JSON pointer. By default it is not retryable, even if its code is.
  */
 export class RequestError extends ServiceError {
-  /** The status of the answer, by default the first one of the code. */
-  readonly status: number | undefined;
+  /** The status of the answer, by default the first one of the code, or 500. */
+  readonly status: number;
 
   constructor(code: ErrorCode, message: string, options: ServiceErrorOptions & { status?: number } = {}) {
     super(code, message, { retryable: false, ...options });
-    this.status = options.status ?? meaningOf(code)?.status?.[0];
+    this.status = options.status ?? meaningOf(code)?.status?.[0] ?? 500;
   }
 }
 

@@ -81,8 +81,10 @@ export async function askService<Answer>(question: unknown): Promise<Answer> {
  * service's own has a message only.
  */
 export interface TransferredError extends Partial<
-  Pick<ServiceError, 'name' | 'code' | 'retryable' | 'remedy' | 'reason'>
+  Pick<ServiceError, 'code' | 'retryable' | 'remedy' | 'reason'>
 > {
+  /** The place of its class in CLASSES; −1: it is of none of them. Bundles may call a class otherwise. */
+  kind?: number;
   message: string;
   cause: TransferredError | undefined;
 }
@@ -90,8 +92,7 @@ export interface TransferredError extends Partial<
 /** The end of a task, as plain values. */
 export type Outcome<Result> = { result: Result } | { error: TransferredError };
 
-const OURS = [ServiceError, ConfigurationError, RequestError, SignerError, SigningError, ChainError];
-const CLASSES = new Map(OURS.map((each) => [each.name, each]));
+const CLASSES = [ServiceError, ConfigurationError, RequestError, SignerError, SigningError, ChainError];
 
 /** More causes than errors have. The limit also ends a circular chain. */
 const MOST_CAUSES = 10;
@@ -115,15 +116,16 @@ export function toTransferredError(error: unknown, causes = MOST_CAUSES): Transf
   const cause = hasCause ? toTransferredError(error.cause, causes - 1) : undefined;
   const message = messageOf(error);
   if (!(error instanceof ServiceError)) return { message, cause };
-  const { name, code, retryable, remedy, reason } = error;
-  return { name, code, message, retryable, remedy, reason, cause };
+  const { code, retryable, remedy, reason } = error;
+  const kind = CLASSES.findIndex((each) => each === error.constructor);
+  return { kind, code, message, retryable, remedy, reason, cause };
 }
 
 /** Restores an error with its class. An error that was not the service's own becomes a plain Error. */
 export function fromTransferredError(transferred: TransferredError): Error {
-  const { name = '', code = 'INTERNAL', message, retryable = false, remedy, reason } = transferred;
+  const { kind = -1, code = 'INTERNAL', message, retryable = false, remedy, reason } = transferred;
   const cause = transferred.cause && fromTransferredError(transferred.cause);
-  const ErrorClass = CLASSES.get(name);
+  const ErrorClass = CLASSES[kind];
   if (!ErrorClass) return new Error(message, { cause });
   return new ErrorClass(code, message, { cause, retryable, remedy, reason });
 }

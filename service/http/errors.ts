@@ -52,8 +52,8 @@ export function errors(options: {
 }
 
 /**
- * The status of an error whose message may be sent; undefined for a 500 without its reason. A code whose
- * first status is 500, or that has none, is not explained to the caller.
+ * The status of an error whose message may be sent; undefined for a 500 without its reason. A RequestError
+ * with the status 500 is not explained to the caller.
  */
 function publicStatusOf(thrown: unknown): number | undefined {
   if (thrown instanceof TooOftenError) return 429;
@@ -90,7 +90,7 @@ export const unanswered: Middleware = async (ctx, next) => {
  * no use in a path, and PostgreSQL refuses text that has it.
  */
 export const wellFormed: Middleware = (ctx, next) => {
-  // Names and values in turn.
+  // Names and values in turn. Node.js would keep headersDistinct, a copy, until the answer.
   const hosts = ctx.req.rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host').length;
   if (hosts > 1)
     throw new RequestError('REQUEST_MALFORMED', 'The request has the header Host more than once.');

@@ -190,7 +190,7 @@ function answerMalformedRequests(
   server.on('clientError', (error: Error, socket: Socket) => {
     if (answered.has(socket)) return;
     if (!socket.writable || codeOf(error) === 'ECONNRESET') return void socket.destroy();
-    const { status = 400, code, message } = ANSWERS[codeOf(error) ?? ''] ?? NOT_HTTP;
+    const { status, code, message } = ANSWERS[codeOf(error) ?? ''] ?? NOT_HTTP;
     const requestId = randomUUID();
     logger?.warn({ requestId, code, status }, message);
     const underWay = [...(connections.get(socket) ?? [])];
