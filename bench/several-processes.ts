@@ -18,40 +18,71 @@ const CONNECTIONS = 8;
 /** The processes have found each other by then. */
 const DIVIDED_AFTER_MS = 5_000;
 
-/** Deliveries of one registry's events by several processes, to receivers that take 20 ms. */
+/**
+ * Deliveries of one registry's events by several processes, to receivers that take 20 ms. Three processes
+ * with a database each share nothing but the machine: they show what it costs that all its processors work.
+ */
 export async function severalProcesses(size: Size): Promise<void> {
   await using state = await newState('PostgreSQL');
   if (state === undefined) return console.log('PostgreSQL is not installed');
   await withReceiver((receiver) => {
-    const by = (count: number) => () => measure(count, size.of(EVENTS), receiver);
+    const by = (processes: number, databases = 1) => {
+      return () => measure({ processes, databases, events: size.of(EVENTS), receiver });
+    };
     const title = `${SUBSCRIPTIONS} subscriptions, answers after 20 ms, ${CONNECTIONS} connections a process`;
-    return compare(title, size, { 'one process': by(1), two: by(2), three: by(3) });
+    const cases = { 'one process': by(1), two: by(2), three: by(3), 'three with a database each': by(1, 3) };
+    return compare(title, size, cases);
   });
 }
 
-async function measure(count: number, events: number, receiver: CountingReceiver): Promise<Figures> {
-  await using state = await newState('PostgreSQL');
+/** `processes` and `events`: of each database. */
+interface Measured {
+  processes: number;
+  databases: number;
+  events: number;
+  receiver: CountingReceiver;
+}
+
+async function measure({ processes, databases, events, receiver }: Measured): Promise<Figures> {
+  const feeds = await Promise.all(Array.from({ length: databases }, () => fillFeed(events, receiver)));
+  try {
+    await receiver.reset();
+    const starts = feeds.flatMap(({ url }) => Array.from({ length: processes }, () => startDeliverer(url)));
+    const deliverers = await Promise.all(starts);
+    await sleep(DIVIDED_AFTER_MS);
+    await Promise.all(feeds.map(({ begin }) => begin()));
+    const all = databases * events * SUBSCRIPTIONS;
+    // The start and the end are left out: there not all processes are busy.
+    const [first, last] = [all / 5, (all / 5) * 4];
+    await receiver.received(first);
+    const before = await processorOf(deliverers);
+    const ms = await timeOf(() => receiver.received(last));
+    const after = await processorOf(deliverers);
+    await Promise.all(deliverers.map((one) => one.stop()));
+    return {
+      'deliveries a second': ((last - first) / ms) * 1_000,
+      'processor of a delivery, ms': (after - before) / (last - first),
+    };
+  } finally {
+    for (const feed of feeds) await feed.remove();
+  }
+}
+
+/** A database with a feed whose events wait, and are held until `begin`. */
+async function fillFeed(events: number, receiver: CountingReceiver) {
+  const state = await newState('PostgreSQL');
   if (state === undefined) throw new Error('PostgreSQL is not installed');
-  await using database = await openState(state);
+  const database = await openState(state);
   await subscribe(database, SUBSCRIPTIONS, () => ({ sink: `${receiver.url}/slow` }));
   const feed = await fillOutbox(database, FEED, events);
   await setHeld(database.db, feed, 1);
-  await receiver.reset();
-  const { DATABASE_URL = '' } = state.settings;
-  const processes = await Promise.all(Array.from({ length: count }, () => startDeliverer(DATABASE_URL)));
-  await sleep(DIVIDED_AFTER_MS);
-  await setHeld(database.db, feed, 0);
-  const all = events * SUBSCRIPTIONS;
-  // The start and the end are left out: there not all processes are busy.
-  const [first, last] = [all / 5, (all / 5) * 4];
-  await receiver.received(first);
-  const before = await processorOf(processes);
-  const ms = await timeOf(() => receiver.received(last));
-  const after = await processorOf(processes);
-  await Promise.all(processes.map((one) => one.stop()));
   return {
-    'deliveries a second': ((last - first) / ms) * 1_000,
-    'processor of a delivery, ms': (after - before) / (last - first),
+    url: state.settings.DATABASE_URL ?? '',
+    begin: () => setHeld(database.db, feed, 0),
+    async remove() {
+      await database[Symbol.asyncDispose]();
+      await state[Symbol.asyncDispose]();
+    },
   };
 }
 
