@@ -5,7 +5,7 @@
 'use strict';
 
 const { createServer } = require('node:http');
-const { getHeapSpaceStatistics, setFlagsFromString } = require('node:v8');
+const { setFlagsFromString } = require('node:v8');
 const { runInNewContext } = require('node:vm');
 const { isMainThread } = require('node:worker_threads');
 
@@ -40,9 +40,7 @@ if (isMainThread) {
     if (url === '/memory') {
       collectGarbage();
       const { heapUsed, external, rss } = process.memoryUsage();
-      // V8 enlarges this space under any load, up to 32 MiB.
-      const young = getHeapSpaceStatistics().find(({ space_name }) => space_name === 'new_space');
-      const bytes = { usedMib: heapUsed + external, residentMib: rss, youngMib: young.physical_space_size };
+      const bytes = { usedMib: heapUsed + external, residentMib: rss };
       const figures = Object.entries(bytes).map(([name, count]) => [name, count / MIB]);
       return void response.end(JSON.stringify(Object.fromEntries(figures)));
     }

@@ -56,11 +56,9 @@ interface Cost {
 }
 
 /** Memory after a garbage collection: that of JavaScript and its buffers, and that of the process. */
-interface Memory {
+export interface Memory {
   usedMib: number;
   residentMib: number;
-  /** The space for new objects, a part of the process' memory. */
-  youngMib: number;
 }
 
 /** A service with the probe of probe.cjs. */
